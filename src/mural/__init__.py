@@ -1,0 +1,1 @@
+"""Outcome-driven reinforcement learning."""
