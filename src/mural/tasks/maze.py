@@ -20,8 +20,9 @@ Box = tuple[float, float, float, float]
 ARENA: Box = (-4.0, -4.0, 4.0, 4.0)  # paper A.4.1: both coordinates range over [-4, 4]
 AGENT_RADIUS = 0.15  # release; the walls are inflated by it on both sides, so they are 0.3 thick
 STEP = 0.5  # release: displacement per step at full action
-# ours: a step is made of four moves of at most 0.125, far less than the 0.3 of a wall, so nothing tunnels; each goes
-# along x and then y, so an agent that runs into a wall slides along it. A power of two: action * SUBSTEP is exact.
+# ours: a step is made of four moves of at most 0.125, far less than the 0.3 of a wall, so nothing tunnels;
+# each goes along x and then y, so an agent that runs into a wall slides along it. 0.125 is a power of two, so
+# action * SUBSTEP is exact.
 SUBSTEPS = 4
 SUBSTEP = STEP / SUBSTEPS
 
@@ -30,8 +31,8 @@ SUBSTEP = STEP / SUBSTEPS
 class MazeLayout:
     """Walls, start and goal of one maze.
 
-    `lines` are the centre-lines of the walls as x0, y0, x1, y1. The position of the agent is that of its centre:
-    it is free where it is inside the arena and not strictly inside an inflated wall.
+    `lines` are the centre-lines of the walls as x0, y0, x1, y1. The agent's position is that of its centre: it
+    is free where it is inside the arena and not strictly inside an inflated wall.
     """
 
     name: str
@@ -41,7 +42,7 @@ class MazeLayout:
 
     @cached_property
     def walls(self) -> Floats:
-        """Inflated walls, [n, 4] as x0, y0, x1, y1. At the edge they reach beyond the arena: no gap is left there."""
+        """Inflated walls, [n, 4] as x0, y0, x1, y1; they reach beyond the arena's edge, so no gap is left."""
         grow = AGENT_RADIUS * np.array([-1.0, -1.0, 1.0, 1.0])
         walls = np.array(self.lines) + grow
         walls.setflags(write=False)
@@ -67,7 +68,7 @@ class MazeLayout:
         return free
 
     def distance(self, xy: ArrayLike) -> Floats:
-        """Maze distance of each xy [..., 2]: length of the shortest path around the walls (inf where not free)."""
+        """Length of the shortest path around the walls from each xy [..., 2] to the goal; inf if not free."""
         return self.paths.distance(xy)
 
     def move(self, xy: ArrayLike, action: ArrayLike) -> Floats:

@@ -26,8 +26,8 @@ _BLOCK = 16_384  # points per pass: bounds the memory for a whole replay buffer
 class ShortestPaths:
     """Distances to one goal, around rectangles, within an arena.
 
-    `walls` is [n, 4] and `arena` [4], both as x0, y0, x1, y1. Walls are open sets: touching one is allowed. A wall
-    that ends at the arena's edge must reach beyond it, or there would be a path along the edge.
+    `walls` is [n, 4] and `arena` [4], both as x0, y0, x1, y1. Walls are open sets: touching one is allowed. A
+    wall that ends at the arena's edge must reach beyond it, or there would be a path along the edge.
     """
 
     def __init__(self, walls: ArrayLike, arena: ArrayLike, goal: ArrayLike) -> None:
@@ -39,13 +39,13 @@ class ShortestPaths:
             (0.5 * (x0 + x1), 0.5 * (y0 + y1), 0.5 * (x1 - x0), 0.5 * (y1 - y0))
             for x0, y0, x1, y1 in inner.tolist()
         ]
-        x0, y0, x1, y1 = np.asarray(arena, dtype=np.float64).tolist()
+        x0, y0, x1, y1 = map(float, np.asarray(arena, dtype=np.float64))
         pad = SIGHT_TOLERANCE
-        self._arena = (x0 - pad, y0 - pad, x1 + pad, y1 + pad)
+        self._arena: tuple[float, float, float, float] = (x0 - pad, y0 - pad, x1 + pad, y1 + pad)
         self._vertices = self._graph(boxes, np.asarray(goal, dtype=np.float64))
 
     def _graph(self, boxes: Floats, goal: Floats) -> list[tuple[float, float, float]]:
-        """(x, y, distance to the goal) of the goal and every corner that a path can bend at, nearest first."""
+        """(x, y, distance to the goal) of the goal and of every corner that paths bend at, nearest first."""
         corners = {(x, y) for x0, y0, x1, y1 in boxes.tolist() for x in (x0, x1) for y in (y0, y1)}
         usable = sorted(c for c in corners if self._inside_arena(*c) and not self._inside_wall(*c))
         points = [(float(goal[0]), float(goal[1])), *usable]
@@ -97,7 +97,7 @@ class ShortestPaths:
         return best
 
     def distance(self, xy: ArrayLike) -> Floats:
-        """Length of the shortest path from each xy [..., 2] to the goal; inf inside walls and outside the arena."""
+        """Length of the shortest path from each xy [..., 2]; inf inside walls and outside the arena."""
         points = np.asarray(xy, dtype=np.float64)
         flat = points.reshape(-1, 2)
         out = np.empty(len(flat))
@@ -130,10 +130,10 @@ class ShortestPaths:
         return clear
 
     def waypoint(self, x: float, y: float) -> tuple[float, float]:
-        """Where a shortest path from (x, y) bends next (the goal if it is in sight); (x, y) itself if there is none."""
+        """Where a shortest path from (x, y) bends next, or the goal if it is in sight."""
         best, target = math.inf, (x, y)
-        # From the goal outwards: of equally short continuations the one furthest along is kept, so that at a corner
-        # the answer is the next corner and not the same one.
+        # From the goal outwards: of equally short continuations the one furthest along is kept, so that at a
+        # corner the answer is the next corner and not the same one.
         for vx, vy, beyond in self._vertices:
             length = math.dist((x, y), (vx, vy)) + beyond
             if length < best - SIGHT_TOLERANCE and self._visible(x, y, vx, vy):

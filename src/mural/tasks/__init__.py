@@ -1,0 +1,20 @@
+"""The paper's environments as Gymnasium environments, with their success examples and distance metrics.
+
+Importing this module registers ``mural/ZigzagMaze-v0`` and the others with Gymnasium.
+"""
+
+from mural.tasks.base import ActionError, DisplayError, MissingExtraError, Task
+from mural.tasks.registry import TASKS, TaskSpec, find, make, register_all
+
+register_all()
+
+__all__ = [
+    "TASKS",
+    "ActionError",
+    "DisplayError",
+    "MissingExtraError",
+    "Task",
+    "TaskSpec",
+    "find",
+    "make",
+]

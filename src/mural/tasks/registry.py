@@ -1,0 +1,112 @@
+"""The nine tasks by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+
+from mural.tasks.base import Task
+
+
+@dataclass(frozen=True)
+class TaskSpec:
+    """How a task is called, where it is, and what it asks for."""
+
+    name: str
+    """Short name, for the command line."""
+    id: str
+    """Gymnasium id."""
+    entry_point: str
+    summary: str
+    robots: bool = False
+    """Whether it needs the extra `robots`."""
+
+
+TASKS: dict[str, TaskSpec] = {
+    spec.name: spec
+    for spec in (
+        TaskSpec(
+            "zigzag-maze",
+            "mural/ZigzagMaze-v0",
+            "mural.tasks.mazes:ZigzagMaze",
+            "go through an S-shaped corridor",
+        ),
+        TaskSpec(
+            "spiral-maze",
+            "mural/SpiralMaze-v0",
+            "mural.tasks.mazes:SpiralMaze",
+            "go to the inside of a spiral",
+        ),
+        TaskSpec(
+            "double-maze",
+            "mural/DoubleMaze-v0",
+            "mural.tasks.mazes:DoubleMaze",
+            "examples on the far left, hidden sparse rewards on the right",
+        ),
+        TaskSpec(
+            "shuffled-maze",
+            "mural/ShuffledMaze-v0",
+            "mural.tasks.mazes:ShuffledMaze",
+            "the zigzag maze as a grid whose cells are relabelled at random",
+        ),
+        TaskSpec(
+            "sawyer-push",
+            "mural/SawyerPush-v0",
+            "mural.tasks.sawyer_push:SawyerPush",
+            "an arm pushes a puck to a place",
+            robots=True,
+        ),
+        TaskSpec(
+            "sawyer-pick",
+            "mural/SawyerPick-v0",
+            "mural.tasks.sawyer_pick:SawyerPick",
+            "an arm raises a ball to a place high above the table",
+            robots=True,
+        ),
+        TaskSpec(
+            "sawyer-door",
+            "mural/SawyerDoor-v0",
+            "mural.tasks.sawyer_door:SawyerDoor",
+            "an arm with a hook opens a door to 45°",
+            robots=True,
+        ),
+        TaskSpec(
+            "ant-maze",
+            "mural/AntMaze-v0",
+            "mural.tasks.ant:AntMaze",
+            "a quadruped goes around a wall",
+            robots=True,
+        ),
+        TaskSpec(
+            "hand-reposition",
+            "mural/HandReposition-v0",
+            "mural.tasks.hand:HandReposition",
+            "a 16-joint hand moves an object across a table",
+            robots=True,
+        ),
+    )
+}
+
+
+def find(name: str) -> TaskSpec:
+    """The task with this short name or Gymnasium id."""
+    for spec in TASKS.values():
+        if name in (spec.name, spec.id):
+            return spec
+    raise KeyError(f"there is no task {name!r}; there are {', '.join(TASKS)}")
+
+
+def make(name: str, **kwargs: Any) -> Task:
+    """The task itself, without Gymnasium's wrappers; `kwargs` go to its constructor."""
+    task = gymnasium.make(find(name).id, disable_env_checker=True, **kwargs).unwrapped
+    assert isinstance(task, Task)
+    return task
+
+
+def register_all() -> None:
+    """Tell Gymnasium about the tasks. They count their own steps, so no time limit is added."""
+    for spec in TASKS.values():
+        if spec.id not in gymnasium.registry:
+            gymnasium.register(spec.id, entry_point=spec.entry_point)
