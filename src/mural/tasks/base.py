@@ -59,8 +59,8 @@ class Task(gymnasium.Env[Floats, NDArray[Any]], ABC):
     """A state is a success if its distance is below this."""
     goal: Floats
     """What the distance is measured to."""
-    observation_space: spaces.Box[np.float64]
-    action_space: spaces.Box[np.float32]
+    observation_space: spaces.Box[Any]
+    action_space: spaces.Box[Any]
 
     _elapsed: int | None = None  # steps since reset; None before the first
 
@@ -85,7 +85,7 @@ class Task(gymnasium.Env[Floats, NDArray[Any]], ABC):
         """The current observation, as a new array."""
 
     @abstractmethod
-    def distance(self, obs: ArrayLike) -> Floats:
+    def distance(self, obs: Floats) -> Floats:
         """The task's metric for observations [..., d]."""
 
     @abstractmethod
@@ -96,7 +96,7 @@ class Task(gymnasium.Env[Floats, NDArray[Any]], ABC):
     def _make_examples(self, n: int, rng: np.random.Generator) -> Floats:
         """`n` states in which the task is done, [n, d], without touching the running episode."""
 
-    def classifier_view(self, obs: ArrayLike) -> Floats:
+    def classifier_view(self, obs: Floats) -> Floats:
         """What the success classifier sees of observations [..., d]: all of it, unless overridden."""
         return np.asarray(obs, dtype=np.float64)
 
@@ -118,7 +118,7 @@ class Task(gymnasium.Env[Floats, NDArray[Any]], ABC):
 
     # What all tasks share
 
-    def is_success(self, obs: ArrayLike) -> NDArray[np.bool_]:
+    def is_success(self, obs: Floats) -> NDArray[np.bool_]:
         """Whether the task is done in observations [..., d]."""
         return np.asarray(self.distance(obs) < self.success_threshold)
 

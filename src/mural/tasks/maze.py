@@ -31,8 +31,8 @@ SUBSTEP = STEP / SUBSTEPS
 class MazeLayout:
     """Walls, start and goal of one maze.
 
-    `lines` are the centre-lines of the walls as x0, y0, x1, y1. The agent's position is that of its centre: it
-    is free where it is inside the arena and not strictly inside an inflated wall.
+    `lines` are the centre-lines of the walls as x0, y0, x1, y1. The agent's position is that of its centre:
+    it is free where it is inside the arena and not strictly inside an inflated wall.
     """
 
     name: str
@@ -70,6 +70,13 @@ class MazeLayout:
     def distance(self, xy: ArrayLike) -> Floats:
         """Length of the shortest path around the walls from each xy [..., 2] to the goal; inf if not free."""
         return self.paths.distance(xy)
+
+    def heading(self, x: float, y: float) -> Point:
+        """The action that goes straight along a shortest path, as far as the next bend (geodesic descent)."""
+        tx, ty = self.paths.waypoint(x, y)
+        ax, ay = (tx - x) / STEP, (ty - y) / STEP
+        scale = max(1.0, abs(ax), abs(ay))
+        return ax / scale, ay / scale
 
     def move(self, xy: ArrayLike, action: ArrayLike) -> Floats:
         """Positions [..., 2] one step after actions [..., 2], which are clipped to [-1, 1]."""

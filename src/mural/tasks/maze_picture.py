@@ -1,0 +1,81 @@
+"""Pictures of mazes: walls, start, goal, examples of success, and where the agent went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mural.tasks.maze import ARENA, MazeLayout, Point
+from mural.tasks.raster import Canvas, Colour, Floats
+
+SIZE = 512
+_LOW, _HIGH = ARENA[0] - 0.25, ARENA[2] + 0.25
+
+# Told apart also by people who confuse red and green, and by lightness alone.
+OUTSIDE: Colour = (150, 156, 166)
+FLOOR: Colour = (252, 252, 250)
+WALL: Colour = (62, 68, 80)
+GRID: Colour = (222, 225, 230)
+DONE: Colour = (188, 230, 205)
+GOAL: Colour = (0, 122, 82)
+START: Colour = (40, 96, 190)
+REWARD: Colour = (248, 200, 72)
+SHOWN: Colour = (150, 60, 170)
+TRAIL_OLD: Colour = (250, 190, 140)
+TRAIL_NEW: Colour = (205, 70, 10)
+AGENT: Colour = (30, 30, 34)
+
+
+@lru_cache(maxsize=16)
+def _ground(layout: MazeLayout, cell: float) -> Canvas:
+    """What does not change: the arena, the places where the task is done, the walls."""
+    canvas = Canvas(SIZE, _LOW, _HIGH, background=OUTSIDE)
+    canvas.rectangle(*ARENA, FLOOR)
+    near = np.stack(canvas.grid(), axis=-1)
+    canvas.tint(layout.distance(near) < 0.5, DONE)
+    if cell:
+        for at in np.arange(ARENA[0], ARENA[2] + cell, cell):
+            canvas.line((at, ARENA[1]), (at, ARENA[3]), 0.02, GRID)
+            canvas.line((ARENA[0], at), (ARENA[2], at), 0.02, GRID)
+    for x0, y0, x1, y1 in layout.walls.tolist():
+        canvas.rectangle(max(x0, ARENA[0]), max(y0, ARENA[1]), min(x1, ARENA[2]), min(y1, ARENA[3]), WALL)
+    return canvas
+
+
+def maze_frame(
+    layout: MazeLayout,
+    *,
+    trail: Sequence[Point] = (),
+    examples: Floats | None = None,
+    spots: Sequence[tuple[float, float, float]] = (),
+    cell: float = 0.0,
+    shown: Point | None = None,
+) -> NDArray[np.uint8]:
+    """A frame of 512 × 512.
+
+    Walls are as thick as they are for the agent's centre, which is the black dot. Blue ring: start. Green ring:
+    goal, in the green region where the task is done; dark dots: `examples`. `trail`: the path so far, older
+    parts paler. `spots`: discs of hidden reward as x, y, radius. `cell` draws a grid, `shown` frames the cell
+    that is observed.
+    """
+    canvas = _ground(layout, cell).copy()
+    for x, y, radius in spots:
+        canvas.disc(x, y, radius, REWARD)
+    canvas.ring(*layout.start, 0.2, 0.07, START)
+    canvas.ring(*layout.goal, 0.2, 0.07, GOAL)
+    for x, y in [] if examples is None else examples.tolist():
+        canvas.disc(x, y, 0.03, GOAL)
+    for i in range(1, len(trail)):
+        age = i / (len(trail) - 1)
+        r, g, b = (round(old + age * (new - old)) for old, new in zip(TRAIL_OLD, TRAIL_NEW, strict=True))
+        canvas.line(trail[i - 1], trail[i], 0.06, (r, g, b))
+    if shown is not None:
+        x, y, half = *shown, 0.5 * cell
+        canvas.rectangle(x - half, y - half, x + half, y + half, SHOWN, width=0.07)
+    if trail:
+        canvas.disc(*trail[-1], 0.12, (255, 255, 255))
+        canvas.disc(*trail[-1], 0.09, AGENT)
+    return canvas.image()
