@@ -56,7 +56,7 @@ class ShuffledGrid:
 
     @cached_property
     def next(self) -> Ints:
-        """Cell after a move by (-1, 0, 1) columns and rows, [256, 3, 3]: along x, then y, if no wall is there."""
+        """Cell after a move by (-1, 0, 1) columns and rows, [256, 3, 3]: along x, then y, each if free."""
         column, row = np.arange(CELLS) % SIDE, np.arange(CELLS) // SIDE
         table = np.empty((CELLS, 3, 3), dtype=np.int64)
         for i in range(3):

@@ -30,18 +30,27 @@ AGENT: Colour = (30, 30, 34)
 
 
 @lru_cache(maxsize=16)
-def _ground(layout: MazeLayout, cell: float) -> Canvas:
+def _ground(layout: MazeLayout, spots: tuple[tuple[float, float, float], ...], cell: float) -> Canvas:
     """What does not change: the arena, the places where the task is done, the walls."""
     canvas = Canvas(SIZE, _LOW, _HIGH, background=OUTSIDE)
     canvas.rectangle(*ARENA, FLOOR)
-    near = np.stack(canvas.grid(), axis=-1)
-    canvas.tint(layout.distance(near) < 0.5, DONE)
+    for x, y, radius in spots:
+        canvas.disc(x, y, radius, REWARD)
+    place = np.stack(canvas.grid(), axis=-1)
+    inside = (np.abs(place - 0.5 * (_LOW + _HIGH)) <= ARENA[2]).all(axis=-1)
+    if cell:  # all of a cell is as its centre
+        place = ARENA[0] + cell * (np.floor((place - ARENA[0]) / cell) + 0.5)
+    canvas.tint(inside & (layout.distance(place) < 0.5), DONE)
     if cell:
+        canvas.tint(inside & ~layout.is_free(place), WALL)
         for at in np.arange(ARENA[0], ARENA[2] + cell, cell):
             canvas.line((at, ARENA[1]), (at, ARENA[3]), 0.02, GRID)
             canvas.line((ARENA[0], at), (ARENA[2], at), 0.02, GRID)
-    for x0, y0, x1, y1 in layout.walls.tolist():
-        canvas.rectangle(max(x0, ARENA[0]), max(y0, ARENA[1]), min(x1, ARENA[2]), min(y1, ARENA[3]), WALL)
+    else:
+        low, high = ARENA[:2], ARENA[2:]
+        for wall in layout.walls:
+            (x0, y0), (x1, y1) = np.clip(wall.reshape(2, 2), low, high).tolist()
+            canvas.rectangle(x0, y0, x1, y1, WALL)
     return canvas
 
 
@@ -56,16 +65,14 @@ def maze_frame(
 ) -> NDArray[np.uint8]:
     """A frame of 512 × 512.
 
-    Walls are as thick as they are for the agent's centre, which is the black dot. Blue ring: start. Green ring:
-    goal, in the green region where the task is done; dark dots: `examples`. `trail`: the path so far, older
-    parts paler. `spots`: discs of hidden reward as x, y, radius. `cell` draws a grid, `shown` frames the cell
-    that is observed.
+    Walls are as thick as they are for the agent's centre, which is the black dot. Blue ring: start. Green
+    ring: goal, in the green region where the task is done; dark dots: `examples`. `trail`: the path so far,
+    older parts paler. `spots`: discs of hidden reward as x, y, radius. `cell` cuts the maze into cells this
+    long, and `shown` frames the one that is observed.
     """
-    canvas = _ground(layout, cell).copy()
-    for x, y, radius in spots:
-        canvas.disc(x, y, radius, REWARD)
+    canvas = _ground(layout, tuple(spots), cell).copy()
     canvas.ring(*layout.start, 0.2, 0.07, START)
-    canvas.ring(*layout.goal, 0.2, 0.07, GOAL)
+    canvas.ring(*layout.goal, 0.32, 0.07, GOAL)
     for x, y in [] if examples is None else examples.tolist():
         canvas.disc(x, y, 0.03, GOAL)
     for i in range(1, len(trail)):

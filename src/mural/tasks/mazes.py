@@ -179,8 +179,9 @@ class ShuffledMaze(MazeTask):
         return float(self.grid.distance[self._cell])
 
     def scripted_action(self) -> Floats:
-        """The move after which the fewest moves are left."""
-        left = self.grid.moves_to_go[self.grid.next[self._cell]]
+        """The move after which the fewest moves are left, of those the one that ends nearest to the goal."""
+        after = self.grid.next[self._cell]
+        left = self.grid.moves_to_go[after] + 1e-3 * self.grid.distance[after]
         i, j = np.unravel_index(np.argmin(left), left.shape)
         return np.array([i - 1.0, j - 1.0])
 
