@@ -9,22 +9,19 @@ from __future__ import annotations
 import os
 import sys
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mural.tasks.base import MissingExtraError, Task
+from mural.tasks.base import MissingExtraError, Task, has_display, require_display
 
 
 class PhysicsError(RuntimeError):
     """The simulation is no longer trustworthy: MuJoCo warned, or the state is not finite."""
-
-
-def has_display() -> bool:
-    """Whether a window can be opened."""
-    return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def require_mujoco(task: str) -> ModuleType:
@@ -132,9 +129,18 @@ class MujocoTask(Task):
         self._mujoco.mj_forward(self.model, self.data)  # poses and contacts, for rendering and inspection
         self._mujoco.mj_setState(self.model, self.data, state, kind)  # the solver's warm start, as it was
 
+    @contextmanager
+    def _undisturbed(self) -> Iterator[None]:
+        """Use the simulation for something else and leave it as it was."""
+        state = self.get_physics()
+        try:
+            yield
+        finally:
+            self.set_physics(state)
+
     # Rendering
 
-    def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
+    def render(self) -> NDArray[np.uint8] | None:
         """A frame (``rgb_array``), or an update of the window (``human``)."""
         if self.render_mode == "human":
             self._show()
@@ -149,8 +155,7 @@ class MujocoTask(Task):
 
     def _show(self) -> None:
         if self._viewer is None:
-            if not has_display():  # MuJoCo's viewer would wait for ever
-                raise RuntimeError('render_mode="human" needs a display; use render_mode="rgb_array"')
+            require_display()  # without one, MuJoCo's viewer would wait for ever
             from mujoco import viewer
 
             self._viewer = viewer.launch_passive(
