@@ -142,10 +142,11 @@ class MujocoTask(Task):
 
     def render(self) -> NDArray[np.uint8] | None:
         """A frame (``rgb_array``), or an update of the window (``human``)."""
+        if self.render_mode is None:
+            return None
+        self._mujoco.mj_camlight(self.model, self.data)  # `_settle_kinematics` leaves cameras and lights out
         if self.render_mode == "human":
             self._show()
-            return None
-        if self.render_mode is None:
             return None
         if self._renderer is None:
             self._renderer = self._mujoco.Renderer(self.model, *self.image_size)
