@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+from matplotlib.image import imread
 
 from mural.tasks import TASKS, ActionError, DisplayError, Task, find, make
+from mural.tasks.picture import examples_picture
 
 # The paper's table of metrics (A.4.2), and the sizes of A.4.1.
 PAPER = {  # observation, action, threshold, horizon
@@ -337,6 +339,15 @@ def test_rendering_does_not_disturb_the_episode(task, name):
             drawn.render()
     drawn.close()
     assert np.array(observations).tobytes() == np.array(plain).tobytes()
+
+
+def test_a_picture_of_examples_is_written(name, tmp_path):
+    path = examples_picture(name, tmp_path / "new" / "examples.png", n=2)
+    picture = imread(path)
+    assert min(picture.shape[:2]) >= 100
+    assert picture[..., :3].std() > 0.05
+    with pytest.raises(ValueError, match="at least one"):
+        examples_picture(name, tmp_path / "none.png", n=0)
 
 
 def test_a_window_without_a_display_is_refused(name, monkeypatch):

@@ -12,7 +12,10 @@ from mural.tasks.maze import ARENA, MazeLayout, Point
 from mural.tasks.raster import Canvas, Colour, Floats
 
 SIZE = 512
-_LOW, _HIGH = ARENA[0] - 0.25, ARENA[2] + 0.25
+View = tuple[float, float, float]  # lower left corner and width of what is seen
+WHOLE: View = (ARENA[0] - 0.25, ARENA[1] - 0.25, ARENA[2] - ARENA[0] + 0.5)
+
+Spot = tuple[float, float, float]  # x, y, radius
 
 # Told apart also by people who confuse red and green, and by lightness alone.
 OUTSIDE: Colour = (150, 156, 166)
@@ -30,14 +33,14 @@ AGENT: Colour = (30, 30, 34)
 
 
 @lru_cache(maxsize=16)
-def _ground(layout: MazeLayout, spots: tuple[tuple[float, float, float], ...], cell: float) -> Canvas:
+def _ground(layout: MazeLayout, spots: tuple[Spot, ...], cell: float, view: View) -> Canvas:
     """What does not change: the arena, the places where the task is done, the walls."""
-    canvas = Canvas(SIZE, _LOW, _HIGH, background=OUTSIDE)
+    canvas = Canvas(SIZE, view[:2], view[2], background=OUTSIDE)
     canvas.rectangle(*ARENA, FLOOR)
     for x, y, radius in spots:
         canvas.disc(x, y, radius, REWARD)
     place = np.stack(canvas.grid(), axis=-1)
-    inside = (np.abs(place - 0.5 * (_LOW + _HIGH)) <= ARENA[2]).all(axis=-1)
+    inside = ((place >= ARENA[:2]) & (place <= ARENA[2:])).all(axis=-1)
     if cell:  # all of a cell is as its centre
         place = ARENA[0] + cell * (np.floor((place - ARENA[0]) / cell) + 0.5)
     canvas.tint(inside & (layout.distance(place) < 0.5), DONE)
@@ -59,29 +62,31 @@ def maze_frame(
     *,
     trail: Sequence[Point] = (),
     examples: Floats | None = None,
-    spots: Sequence[tuple[float, float, float]] = (),
+    spots: Sequence[Spot] = (),
     cell: float = 0.0,
-    shown: Point | None = None,
+    shown: Sequence[Point] = (),
+    view: View = WHOLE,
 ) -> NDArray[np.uint8]:
     """A frame of 512 × 512.
 
     Walls are as thick as they are for the agent's centre, which is the black dot. Blue ring: start. Green
     ring: goal, in the green region where the task is done; dark dots: `examples`. `trail`: the path so far,
     older parts paler. `spots`: discs of hidden reward as x, y, radius. `cell` cuts the maze into cells this
-    long, and `shown` frames the one that is observed.
+    long, and `shown` frames those that are observed.
     """
-    canvas = _ground(layout, tuple(spots), cell).copy()
-    canvas.ring(*layout.start, 0.2, 0.07, START)
-    canvas.ring(*layout.goal, 0.32, 0.07, GOAL)
+    canvas = _ground(layout, tuple(spots), cell, view).copy()
+    stroke = 0.008 * view[2]  # lines are as thick on the page however close the view
+    canvas.ring(*layout.start, 0.2, stroke, START)
+    canvas.ring(*layout.goal, 0.32, stroke, GOAL)
     for x, y in [] if examples is None else examples.tolist():
-        canvas.disc(x, y, 0.03, GOAL)
+        canvas.disc(x, y, min(0.03, stroke), GOAL)
     for i in range(1, len(trail)):
         age = i / (len(trail) - 1)
         r, g, b = (round(old + age * (new - old)) for old, new in zip(TRAIL_OLD, TRAIL_NEW, strict=True))
-        canvas.line(trail[i - 1], trail[i], 0.06, (r, g, b))
-    if shown is not None:
-        x, y, half = *shown, 0.5 * cell
-        canvas.rectangle(x - half, y - half, x + half, y + half, SHOWN, width=0.07)
+        canvas.line(trail[i - 1], trail[i], 0.9 * stroke, (r, g, b))
+    for x, y in shown:
+        half = 0.5 * cell
+        canvas.rectangle(x - half, y - half, x + half, y + half, SHOWN, width=stroke)
     if trail:
         canvas.disc(*trail[-1], 0.12, (255, 255, 255))
         canvas.disc(*trail[-1], 0.09, AGENT)

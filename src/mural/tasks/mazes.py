@@ -87,7 +87,12 @@ class MazeTask(Task):
     def _frame(self) -> NDArray[np.uint8]:
         from mural.tasks.maze_picture import maze_frame  # drawing is no part of stepping
 
-        return maze_frame(self.layout, trail=self._trail, examples=self.success_examples(50))
+        examples = self.success_examples(50)
+        return maze_frame(self.layout, trail=self._trail, examples=examples, spots=self._spots())
+
+    def _spots(self) -> list[tuple[float, float, float]]:
+        """Discs of hidden reward, for pictures."""
+        return []
 
     def close(self) -> None:
         """Close the window, if there is one; the environment itself stays usable."""
@@ -129,11 +134,8 @@ class DoubleMaze(MazeTask):
         low, high = DOUBLE_EXAMPLES
         return rng.uniform(low, high, size=(n, 2))
 
-    def _frame(self) -> NDArray[np.uint8]:
-        from mural.tasks.maze_picture import maze_frame
-
-        spots = [(x, y, HIDDEN_RADIUS) for x, y in HIDDEN_REWARDS]
-        return maze_frame(self.layout, trail=self._trail, examples=self.success_examples(50), spots=spots)
+    def _spots(self) -> list[tuple[float, float, float]]:
+        return [(x, y, HIDDEN_RADIUS) for x, y in HIDDEN_REWARDS]
 
 
 class ShuffledMaze(MazeTask):
@@ -198,4 +200,4 @@ class ShuffledMaze(MazeTask):
         from mural.tasks.maze_picture import maze_frame
 
         x, y = self.observe().tolist()
-        return maze_frame(self.layout, trail=self._trail, cell=CELL, shown=(x, y))
+        return maze_frame(self.layout, trail=self._trail, cell=CELL, shown=[(x, y)])

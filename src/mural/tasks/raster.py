@@ -13,15 +13,15 @@ Floats = NDArray[np.float64]
 
 
 class Canvas:
-    """A square picture of the world from `low` to `high` in both coordinates, y upwards.
+    """A square picture of `width` × `width` of the world, whose lower left corner is `corner`; y upwards.
 
     Each shape is given by how far outside of it a pixel is; coverage falls from 1 to 0 over one pixel there.
     """
 
-    def __init__(self, size: int, low: float, high: float, background: Colour = (255, 255, 255)) -> None:
+    def __init__(self, size: int, corner: tuple[float, float], width: float, background: Colour) -> None:
         self.pixels: Floats = np.empty((size, size, 3))
         self.pixels[:] = background
-        self._size, self._low, self._scale = size, low, size / (high - low)
+        self._size, self._corner, self._scale = size, corner, size / width
 
     def copy(self) -> Canvas:
         """A canvas that starts as this one is now."""
@@ -79,17 +79,17 @@ class Canvas:
     def _window(self, x0: float, y0: float, x1: float, y1: float, margin: float) -> tuple[slice, slice]:
         """Rows and columns of the pixels that a shape within this box can touch."""
 
-        def pixels(low: float, high: float) -> tuple[int, int]:
-            first = math.floor((low - margin - self._low) * self._scale) - 1
-            last = math.ceil((high + margin - self._low) * self._scale) + 1
-            return max(first, 0), max(min(last, self._size), 0)
+        def pixels(low: float, high: float, origin: float) -> tuple[int, int]:
+            first = math.floor((low - margin - origin) * self._scale) - 1
+            last = math.ceil((high + margin - origin) * self._scale) + 1
+            return min(max(first, 0), self._size), min(max(last, 0), self._size)
 
-        (left, right), (bottom, top) = pixels(x0, x1), pixels(y0, y1)
-        return slice(max(self._size - top, 0), max(self._size - bottom, 0)), slice(left, right)
+        (left, right), (bottom, top) = pixels(x0, x1, self._corner[0]), pixels(y0, y1, self._corner[1])
+        return slice(self._size - top, self._size - bottom), slice(left, right)
 
     def _pixels_within(self, rows: slice, columns: slice) -> tuple[Floats, Floats]:
-        x = self._low + (np.arange(columns.start, columns.stop) + 0.5) / self._scale
-        y = self._low + (self._size - np.arange(rows.start, rows.stop) - 0.5) / self._scale
+        x = self._corner[0] + (np.arange(columns.start, columns.stop) + 0.5) / self._scale
+        y = self._corner[1] + (self._size - np.arange(rows.start, rows.stop) - 0.5) / self._scale
         return x[None, :], y[:, None]
 
     def _blend(self, rows: slice, columns: slice, outside: Floats, colour: Colour, alpha: float) -> None:

@@ -1,0 +1,103 @@
+"""Pictures of success examples, to see that they are what one means by success."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.image import imsave
+from numpy.typing import NDArray
+
+from mural.tasks.base import Floats, Task
+from mural.tasks.grid import CELL
+from mural.tasks.maze_picture import maze_frame
+from mural.tasks.mazes import MazeTask, ShuffledMaze
+from mural.tasks.registry import make
+
+Image = NDArray[np.uint8]
+GAP = 6  # pixels of white between frames
+ZOOM = 1.2  # how much of a maze the close-up of its examples shows
+
+
+def examples_picture(task_name: str, path: str | Path, n: int = 16) -> Path:
+    """Write a picture of `n` success examples of a task as a PNG file.
+
+    Robots: a grid of frames, one per example. Mazes: the map with the examples as points, and a close-up.
+    Shuffled maze: the map with the true cells in green and frames around the cells that they are shown as.
+    """
+    if n < 1:
+        raise ValueError(f"n is {n}; at least one example is needed")
+    task = make(task_name, render_mode="rgb_array")
+    try:
+        frames = _maze_frames(task, n) if isinstance(task, MazeTask) else _robot_frames(task, n)
+    finally:
+        task.close()
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    imsave(path, tile(frames))
+    return path
+
+
+def tile(frames: list[Image]) -> Image:
+    """Frames of equal size side by side, in about as many rows as columns."""
+    columns = int(np.ceil(np.sqrt(len(frames))))
+    rows = int(np.ceil(len(frames) / columns))
+    height, width = frames[0].shape[:2]
+    sheet = np.full((rows * (height + GAP) - GAP, columns * (width + GAP) - GAP, 3), 255, dtype=np.uint8)
+    for i, frame in enumerate(frames):
+        top, left = i // columns * (height + GAP), i % columns * (width + GAP)
+        sheet[top : top + height, left : left + width] = frame
+    return sheet
+
+
+def _maze_frames(task: MazeTask, n: int) -> list[Image]:
+    examples = task.success_examples(n)
+    if isinstance(task, ShuffledMaze):
+        shown = sorted({(x, y) for x, y in examples.tolist()})
+        return [maze_frame(task.layout, cell=CELL, shown=shown)]
+    x, y = task.goal.tolist()
+    close = (x - 0.5 * ZOOM, y - 0.5 * ZOOM, ZOOM)
+    spots = task._spots()
+    return [
+        maze_frame(task.layout, examples=examples, spots=spots),
+        maze_frame(task.layout, examples=examples, spots=spots, view=close),
+    ]
+
+
+def _robot_frames(task: Any, n: int) -> list[Image]:
+    """A frame per example, at half the task's own size."""
+    with _physics_of_observations(type(task)) as physics:
+        # Not `success_examples`, which may remember them: they have to be made now, to see their physics.
+        examples: Floats = task._make_examples(n, np.random.default_rng(0))
+    frames: list[Image] = []
+    task.reset(seed=0)
+    for example in examples:
+        task.set_physics(physics[example.tobytes()])
+        frame = task.render().astype(np.float64)
+        height, width = frame.shape[0] // 2, frame.shape[1] // 2
+        frames.append(frame.reshape(height, 2, width, 2, 3).mean(axis=(1, 3)).astype(np.uint8))
+    return frames
+
+
+@contextmanager
+def _physics_of_observations(kind: type[Task]) -> Iterator[dict[bytes, Floats]]:
+    """While this is open, note the physical state behind each observation that a task of this kind makes.
+
+    An example is an observation, from which a robot cannot be drawn; but it was observed in some state.
+    """
+    observe = kind.observe
+    physics: dict[bytes, Floats] = {}
+
+    def noting(self: Any) -> Floats:
+        obs = observe(self)
+        physics[obs.tobytes()] = self.get_physics()
+        return obs
+
+    kind.observe = noting  # type: ignore[method-assign]
+    try:
+        yield physics
+    finally:
+        kind.observe = observe  # type: ignore[method-assign]
