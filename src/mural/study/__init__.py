@@ -1,0 +1,1 @@
+"""Many runs: presets, sweeps, statistics, figures, the claims ledger, the report."""
