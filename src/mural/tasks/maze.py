@@ -25,6 +25,7 @@ STEP = 0.5  # release: displacement per step at full action
 # action * SUBSTEP is exact.
 SUBSTEPS = 4
 SUBSTEP = STEP / SUBSTEPS
+CLEARANCE = 0.02  # ours: how far from corners the scripted controller passes
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,8 @@ class MazeLayout:
         return self.paths.distance(xy)
 
     def heading(self, x: float, y: float) -> Point:
-        """The action that goes straight along a shortest path, as far as the next bend (geodesic descent)."""
-        tx, ty = self.paths.waypoint(x, y)
+        """The action that goes along a shortest path, as far as the next bend (geodesic descent)."""
+        tx, ty = self.paths.waypoint(x, y, CLEARANCE)
         ax, ay = (tx - x) / STEP, (ty - y) / STEP
         scale = max(1.0, abs(ax), abs(ay))
         return ax / scale, ay / scale

@@ -46,9 +46,15 @@ class ShortestPaths:
 
     def _graph(self, boxes: Floats, goal: Floats) -> list[tuple[float, float, float]]:
         """(x, y, distance to the goal) of the goal and of every corner that paths bend at, nearest first."""
-        corners = {(x, y) for x0, y0, x1, y1 in boxes.tolist() for x in (x0, x1) for y in (y0, y1)}
-        usable = sorted(c for c in corners if self._inside_arena(*c) and not self._inside_wall(*c))
-        points = [(float(goal[0]), float(goal[1])), *usable]
+        corners = {
+            (x, y): (out_x, out_y)
+            for x0, y0, x1, y1 in boxes.tolist()
+            for x, out_x in ((x0, -1.0), (x1, 1.0))
+            for y, out_y in ((y0, -1.0), (y1, 1.0))
+            if self._inside_arena(x, y) and not self._inside_wall(x, y)
+        }
+        points = [(float(goal[0]), float(goal[1])), *sorted(corners)]
+        self._outward: dict[tuple[float, float], tuple[float, float]] = corners | {points[0]: (0.0, 0.0)}
         # Dijkstra without a heap: there are at most a few dozen corners.
         length = dict.fromkeys(points, math.inf)
         length[points[0]] = 0.0
@@ -129,13 +135,18 @@ class ShortestPaths:
             clear &= ~blocked
         return clear
 
-    def waypoint(self, x: float, y: float) -> tuple[float, float]:
-        """Where a shortest path from (x, y) bends next, or the goal if it is in sight."""
+    def waypoint(self, x: float, y: float, clearance: float = 0.0) -> tuple[float, float]:
+        """Where a shortest path from (x, y) bends next, or the goal if it is in sight.
+
+        Corners are passed at `clearance` along x and y: an agent that aims at the corner itself may come to
+        stand short of it by a rounding error, where the wall still stops it.
+        """
         best, target = math.inf, (x, y)
         # From the goal outwards: of equally short continuations the one furthest along is kept, so that at a
         # corner the answer is the next corner and not the same one.
         for vx, vy, beyond in self._vertices:
             length = math.dist((x, y), (vx, vy)) + beyond
             if length < best - SIGHT_TOLERANCE and self._visible(x, y, vx, vy):
-                best, target = length, (vx, vy)
+                out_x, out_y = self._outward[vx, vy]
+                best, target = length, (vx + clearance * out_x, vy + clearance * out_y)
         return target

@@ -35,9 +35,28 @@ def examples_picture(task_name: str, path: str | Path, n: int = 16) -> Path:
         frames = _maze_frames(task, n) if isinstance(task, MazeTask) else _robot_frames(task, n)
     finally:
         task.close()
+    return _write(path, tile(frames))
+
+
+def scripted_picture(task_name: str, path: str | Path, seed: int = 0) -> Path:
+    """Write the frame in which the scripted controller first succeeds (or the last one) as a PNG file."""
+    task = make(task_name, render_mode="rgb_array")
+    try:
+        task.reset(seed=seed)
+        done = False
+        while not done:
+            _, _, _, truncated, info = task.step(task.scripted_action())
+            done = truncated or info["is_success"]
+        frame: Any = task.render()
+    finally:
+        task.close()
+    return _write(path, frame)
+
+
+def _write(path: str | Path, image: Image) -> Path:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    imsave(path, tile(frames))
+    imsave(path, image)
     return path
 
 
