@@ -63,6 +63,7 @@ def test_sizes_are_those_of_the_paper(task, name):
     assert task.success_threshold == threshold
     assert task.horizon == horizon
     assert task.observation_space.dtype == np.float64
+    assert task.action_space.dtype == np.float32  # what other libraries recommend
     assert (task.action_space.low == -1).all()
     assert (task.action_space.high == 1).all()
     assert np.isfinite(task.goal).all()

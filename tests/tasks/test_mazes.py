@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from mural.tasks import TASKS, MissingExtraError, find, make
+from mural.tasks import TASKS, MissingExtraError, describe, find, make
 from mural.tasks.maze import ZIGZAG
 from mural.tasks.maze_picture import AGENT, DONE, FLOOR, WALL, maze_frame
 from mural.tasks.mazes import HIDDEN_RADIUS, HIDDEN_REWARDS
@@ -127,6 +127,14 @@ def test_names_and_ids():
         assert spec.id.startswith("mural/")
     with pytest.raises(KeyError, match=r"no task 'zigzag'.*zigzag-maze"):
         find("zigzag")
+
+
+def test_the_list_of_tasks_says_what_to_install(monkeypatch):
+    rows = describe()
+    assert [row["name"] for row in rows] == list(TASKS)
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    for row in describe():
+        assert bool(row["install"]) == find(row["name"]).robots
 
 
 @pytest.mark.parametrize("missing", ["mujoco", "metaworld"])

@@ -4,7 +4,7 @@ Importing this module registers ``mural/ZigzagMaze-v0`` and the others with Gymn
 """
 
 from mural.tasks.base import ActionError, DisplayError, MissingExtraError, Task
-from mural.tasks.registry import TASKS, TaskSpec, find, make, register_all
+from mural.tasks.registry import TASKS, TaskSpec, describe, find, make, register_all
 
 register_all()
 
@@ -15,6 +15,7 @@ __all__ = [
     "MissingExtraError",
     "Task",
     "TaskSpec",
+    "describe",
     "find",
     "make",
 ]

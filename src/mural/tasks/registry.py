@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,6 +97,16 @@ def find(name: str) -> TaskSpec:
         if name in (spec.name, spec.id):
             return spec
     raise KeyError(f"there is no task {name!r}; there are {', '.join(TASKS)}")
+
+
+def describe() -> list[dict[str, str]]:
+    """One row per task, for people: its name, id, what it is about, and what has to be installed."""
+    missing = any(importlib.util.find_spec(package) is None for package in ("mujoco", "metaworld"))
+    extra = "pip install 'mural-rl[robots]'" if missing else ""
+    return [
+        {"name": spec.name, "id": spec.id, "summary": spec.summary, "install": extra if spec.robots else ""}
+        for spec in TASKS.values()
+    ]
 
 
 def make(name: str, **kwargs: Any) -> Task:
