@@ -29,6 +29,7 @@ RAKE_FINGER = (0.0, -0.15, 0.45, 0.40)
 RAKE_THUMB = (-0.25, 0.50, 0.05, 0.05)
 RAKE_HEIGHT, CLEAR = 0.182, 0.25  # of the palm: fingertips just above the table; over the object
 POCKET = np.array([0.0, -0.058])  # the object, seen from the palm, when the hand goes down
+ARRIVED, OVERSHOT = 0.012, 0.05  # metres from the goal at which it lets go: before it, beyond it
 POCKET_LOW, POCKET_HIGH = np.array([-0.04, -0.10]), np.array([0.08, -0.02])  # still held
 
 
@@ -113,15 +114,15 @@ class HandReposition(SawyerTask):
         to_goal = self.goal[:2] - place
         held = place - palm[:2]  # where the object is, seen from the palm
         above = place - POCKET
-        clear = palm[2] > CLEAR
-        if np.linalg.norm(to_goal) < 0.015:
-            aim = palm
-        elif palm[2] < RAKE_HEIGHT + 0.01 and (held > POCKET_LOW).all() and (held < POCKET_HIGH).all():
+        arrived = np.linalg.norm(to_goal) < (ARRIVED if (to_goal < 0.0).all() else OVERSHOT)
+        if arrived:  # let go: it cannot push the other way, and the object stays where it is
+            aim = np.array([*palm[:2], CLEAR + 0.02])
+        elif palm[2] < RAKE_HEIGHT + 0.01 and (POCKET_LOW < held).all() and (held < POCKET_HIGH).all():
             aim = np.array([*(palm[:2] + to_goal), RAKE_HEIGHT])
         elif np.abs(above - palm[:2]).max() < 0.008:
             aim = np.array([*above, RAKE_HEIGHT])
         else:
-            aim = np.array([*(above if clear else palm[:2]), CLEAR + 0.02])
+            aim = np.array([*(above if palm[2] > CLEAR else palm[:2]), CLEAR + 0.02])
         velocity = (aim - palm) / STEP
         joints = (np.array([*RAKE_FINGER * 3, *RAKE_THUMB]) - self._centre) / self._half
         return np.concatenate([joints, velocity / max(1.0, np.abs(velocity).max())])

@@ -37,6 +37,7 @@ FRICTION = (0.8, 0.01, 0.001)
 MARGIN = (
     0.001  # every surface begins to push a millimetre early: a fast fingertip is stopped before it is inside
 )
+FINGER_MARGIN = 0.007  # two fingertips close at up to 2 m/s: 8 mm in a physics step
 OBJECT_HEIGHT = PRONG_RADIUS + 2 * MARGIN  # of its centre, at rest on the table
 RIM = 8  # collision group: the rim touches only the object
 
@@ -89,7 +90,7 @@ def _keep_fingers_apart(spec: Any) -> None:
     for one, other in itertools.combinations((*FINGERS, "thumb"), 2):
         for i, j in itertools.product((2, 3), repeat=2):
             pair = spec.add_pair(geomname1=f"{one}_geom{i}", geomname2=f"{other}_geom{j}", condim=1)
-            pair.solref, pair.solimp, pair.margin = SOLREF, SOLIMP, 2 * MARGIN
+            pair.solref, pair.solimp, pair.margin = SOLREF, SOLIMP, FINGER_MARGIN
 
 
 def _add_finger(
