@@ -117,7 +117,7 @@ class HandReposition(SawyerTask):
         arrived = np.linalg.norm(to_goal) < (ARRIVED if (to_goal < 0.0).all() else OVERSHOT)
         if arrived:  # let go: it cannot push the other way, and the object stays where it is
             aim = np.array([*palm[:2], CLEAR + 0.02])
-        elif palm[2] < RAKE_HEIGHT + 0.01 and (POCKET_LOW < held).all() and (held < POCKET_HIGH).all():
+        elif palm[2] < RAKE_HEIGHT + 0.01 and (held > POCKET_LOW).all() and (held < POCKET_HIGH).all():
             aim = np.array([*(palm[:2] + to_goal), RAKE_HEIGHT])
         elif np.abs(above - palm[:2]).max() < 0.008:
             aim = np.array([*above, RAKE_HEIGHT])
