@@ -13,8 +13,8 @@ import math
 from types import ModuleType
 from typing import Any
 
-from mural.tasks import sawyer
-from mural.tasks.sawyer import FIXED, OBJECT, SOLIMP, SOLREF, TOOL
+from mural.tasks import sawyer_scene as scene
+from mural.tasks.sawyer_scene import FIXED, OBJECT, SOLIMP, SOLREF, TOOL
 
 # All ours: the authors' hand was never released. Sizes are those of a large human hand.
 PALM = (0.050, 0.014, 0.045)  # half sizes
@@ -52,16 +52,16 @@ def joint_names() -> list[str]:
 
 def build(mujoco: ModuleType, goal: tuple[float, float], threshold: float) -> Any:
     """The whole scene as an ``MjSpec``."""
-    spec, tool = sawyer.arm_spec(mujoco, below=TOOL_LENGTH)
+    spec, tool = scene.arm_spec(mujoco, below=TOOL_LENGTH)
     touch = {"friction": FRICTION, "solref": SOLREF, "solimp": SOLIMP, "condim": 3, "margin": MARGIN}
     _add_hand(mujoco, spec, tool, touch)
     _add_object(mujoco, spec, touch)
     _add_table(mujoco, spec, touch)
     spec.worldbody.add_site(
         name="goal", type=mujoco.mjtGeom.mjGEOM_CYLINDER, size=[threshold, 0.001, 0.0], pos=[*goal, 0.001],
-        rgba=sawyer.GOAL_GREEN,
+        rgba=scene.GOAL_GREEN,
     )  # fmt: skip
-    sawyer.add_camera(spec, eye=(1.05, 0.85, 0.68), target=(0.0, 0.54, 0.08), fovy=37.0)
+    scene.add_camera(spec, eye=(1.05, 0.85, 0.68), target=(0.0, 0.54, 0.08), fovy=41.0)
     return spec
 
 
@@ -143,7 +143,7 @@ def _add_table(mujoco: ModuleType, spec: Any, touch: dict[str, Any]) -> None:
     solid = {"type": mujoco.mjtGeom.mjGEOM_PLANE, "contype": FIXED, "conaffinity": 0, **touch}
     (x0, y0), (x1, y1) = TABLE_LOW, TABLE_HIGH
     cx, cy, hx, hy = (x0 + x1) / 2, (y0 + y1) / 2, (x1 - x0) / 2, (y1 - y0) / 2
-    spec.worldbody.add_geom(name="table", pos=[cx, cy, 0.0], size=[hx, hy, 0.1], rgba=sawyer.WOOD, **solid)
+    spec.worldbody.add_geom(name="table", pos=[cx, cy, 0.0], size=[hx, hy, 0.1], rgba=scene.WOOD, **solid)
     for name, pos, axis in (
         ("left", [x0, cy, 0.0], [1.0, 0.0, 0.0]),
         ("right", [x1, cy, 0.0], [-1.0, 0.0, 0.0]),
@@ -161,5 +161,5 @@ def _add_table(mujoco: ModuleType, spec: Any, touch: dict[str, Any]) -> None:
     for y in (y0 - w, y1 + w):
         spec.worldbody.add_geom(pos=[cx, y, h], size=[hx, w, h], rgba=RIM_RGBA, **visible)
     spec.worldbody.add_geom(
-        pos=[cx, cy, -0.022], size=[hx + RIM_WIDTH, hy + RIM_WIDTH, 0.02], rgba=sawyer.WOOD, **visible
+        pos=[cx, cy, -0.022], size=[hx + RIM_WIDTH, hy + RIM_WIDTH, 0.02], rgba=scene.WOOD, **visible
     )
