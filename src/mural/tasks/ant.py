@@ -64,7 +64,7 @@ def maze_distance(x: float, y: float) -> float:
     if x >= WALL_X[1]:
         return across + abs(y - GOAL[1])
     lowest = min(y, WALL_Y[0])
-    return across + (y - lowest) + (GOAL[1] - lowest)
+    return across + ((y - lowest) + (GOAL[1] - lowest))
 
 
 class AntMaze(MujocoTask):

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mural.tasks.base import MissingExtraError, Task, has_display, require_display
+from mural.tasks.base import DisplayError, MissingExtraError, Task, has_display, require_display
 
 
 class PhysicsError(RuntimeError):
@@ -149,6 +149,8 @@ class MujocoTask(Task):
             self._show()
             return None
         if self._renderer is None:
+            if not (has_display() or "MUJOCO_GL" in os.environ):  # the back end was chosen before we could
+                raise DisplayError("there is no display: set MUJOCO_GL=egl before mujoco is imported")
             self._renderer = self._mujoco.Renderer(self.model, *self.image_size)
         self._renderer.update_scene(self.data, camera=self.camera)
         frame: NDArray[np.uint8] = self._renderer.render()
