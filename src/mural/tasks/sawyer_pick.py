@@ -30,7 +30,7 @@ FRICTION = (1.5, 0.01, 0.002)
 OPEN = 0.042  # ours: from the hand to the face of an open finger
 FINGER = (0.003, 0.0125, 0.030)  # ours: half sizes
 FINGER_DROP = 0.008  # ours: how far the fingertips reach below the hand; at its lowest, 2 mm above the table
-GRIP_FORCE, FINGER_DAMPING = 15.0, 30.0  # ours: the fingers close at 0.25 m/s and hold with 15 N
+GRIP_FORCE, FINGER_DAMPING = 30.0, 60.0  # ours: the fingers close at 0.25 m/s; 15 N let a shaken ball slip
 # ours: half sizes of the tray's inside. The fingers just fit in wherever the hand goes, and the ball cannot
 # come to lie where they cannot reach it; on a bare table one knock would end the episode's chances.
 TRAY = (0.100, 0.085)
@@ -56,7 +56,7 @@ class SawyerPick(SawyerTask):
 
     def _build_spec(self, mujoco: ModuleType) -> Any:
         shape, slide = mujoco.mjtGeom, mujoco.mjtJoint.mjJNT_SLIDE
-        spec, tool = scene.arm_spec(mujoco, below=0.12)
+        spec, tool = scene.arm_spec(mujoco, below=0.16)
         touch = {"friction": FRICTION, "solref": SOLREF, "solimp": SOLIMP}
         palm = 2 * FINGER[2] - FINGER_DROP
         tool.add_geom(
@@ -133,9 +133,9 @@ class SawyerPick(SawyerTask):
             type=shape.mjGEOM_SPHERE,
             size=[THRESHOLD, 0.0, 0.0],
             pos=GOAL,
-            rgba=scene.GOAL_GREEN,
+            rgba=[*scene.GOAL_GREEN[:3], 0.22],
         )
-        scene.add_camera(spec, eye=(0.55, 0.05, 0.42), target=(0.0, 0.6, 0.14), fovy=36.0)
+        scene.add_camera(spec, eye=(0.55, 0.05, 0.42), target=(0.0, 0.6, 0.13), fovy=38.0)
         return spec
 
     def _add_tray(self, mujoco: ModuleType, spec: Any, touch: dict[str, Any]) -> None:

@@ -24,6 +24,7 @@ EXAMPLE_SPREAD = 0.01  # release: hand and puck at the goal, ±0.01
 PUCK_RADIUS, PUCK_HALF_HEIGHT, PUCK_MASS = 0.03, 0.02, 0.25  # ours
 PADDLE = (0.030, 0.010, 0.055)  # ours: half sizes; its foot hovers 8 mm above the table
 CONTACT = (PUCK_RADIUS + PADDLE[0], PUCK_RADIUS + PADDLE[1])  # hand to puck, along x and y, when they touch
+PUCK_HOP_DAMPING = 50.0  # ours: N·s/m, vertical; without it a hit puck hops by 4 mm
 FRICTION = (0.6, 0.005, 0.0001)  # ours: at the hand's 0.2 m/s the puck stops within 4 mm
 REACH = 0.10  # how far outside the hand's box the puck can be pushed (paddle and puck), with room to spare
 
@@ -73,7 +74,8 @@ class SawyerPush(SawyerTask):
         puck = spec.worldbody.add_body(name="puck", pos=[0.0, 0.0, PUCK_HALF_HEIGHT])
         # Four joints instead of a free one: the puck slides and turns but cannot tip over.
         for name, axis in (("x", [1.0, 0.0, 0.0]), ("y", [0.0, 1.0, 0.0]), ("z", [0.0, 0.0, 1.0])):
-            puck.add_joint(name=name, type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
+            drag = PUCK_HOP_DAMPING * axis[2]
+            puck.add_joint(name=name, type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis, damping=[drag, 0.0, 0.0])
         puck.add_joint(type=mujoco.mjtJoint.mjJNT_HINGE, axis=[0.0, 0.0, 1.0])
         puck.add_geom(
             name="puck",
@@ -104,7 +106,7 @@ class SawyerPush(SawyerTask):
             pos=[*GOAL, 0.001],
             rgba=scene.GOAL_GREEN,
         )
-        scene.add_camera(spec, eye=(0.85, 0.0, 0.75), target=(0.0, 0.6, 0.08), fovy=42.0)
+        scene.add_camera(spec, eye=(0.85, 0.05, 0.78), target=(0.02, 0.63, 0.11), fovy=34.0)
         return spec
 
     def _build(self) -> None:

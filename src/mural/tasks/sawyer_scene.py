@@ -28,7 +28,7 @@ ARMATURE, DAMPING = 0.2, 3.0  # ours: inertia of the motors, without which the l
 SHOULDER_RANGE = (-3.8095, 2.2736)  # the real robot's; metaworld narrows it to (-3.8, -0.5)
 FIXED, OBJECT, TOOL = 1, 2, 4  # collision groups
 
-WOOD = (0.80, 0.62, 0.42, 1.0)
+WOOD = (0.78, 0.61, 0.43, 1.0)
 STEEL = (0.25, 0.27, 0.30, 1.0)
 GOAL_GREEN = (0.05, 0.85, 0.20, 0.40)
 
@@ -100,8 +100,8 @@ def arm_spec(mujoco: ModuleType, below: float, ahead: float = 0.0) -> tuple[Any,
 
 def _furnish(mujoco: ModuleType, spec: Any) -> None:
     """Floor, light and sky: for the eye only."""
-    spec.visual.headlight.ambient = [0.35, 0.35, 0.35]
-    spec.visual.headlight.diffuse = [0.35, 0.35, 0.35]
+    spec.visual.headlight.ambient = [0.4, 0.4, 0.4]
+    spec.visual.headlight.diffuse = [0.45, 0.45, 0.45]
     spec.visual.global_.offwidth = spec.visual.global_.offheight = 1024
     spec.visual.map.znear = 0.02
     spec.visual.quality.shadowsize = 2048
@@ -118,7 +118,7 @@ def _furnish(mujoco: ModuleType, spec: Any) -> None:
         pos=[0.4, -0.6, 2.5],
         dir=[-0.1, 0.45, -1.0],
         type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
-        diffuse=[0.5, 0.5, 0.5],
+        diffuse=[0.3, 0.3, 0.3],
         castshadow=True,
     )
     spec.worldbody.add_geom(
