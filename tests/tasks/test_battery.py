@@ -278,7 +278,8 @@ def test_a_pickled_episode_continues_bit_for_bit(task):
         assert here[0].tobytes() == there[0].tobytes()
         assert here[1:4] == there[1:4]
         assert here[4]["distance"] == there[4]["distance"]
-    np.testing.assert_array_equal(task.reset()[0], twin.reset()[0])  # the random state came along
+    np.testing.assert_array_equal(task.reset()[0], twin.reset()[0])
+    assert task.np_random.random() == twin.np_random.random()  # the random state came along
     twin.close()
 
 

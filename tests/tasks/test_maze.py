@@ -173,9 +173,7 @@ def test_distance_agrees_with_a_fine_grid(layout):
         rows.append(a[keep])
         columns.append(b[keep])
         lengths.append(np.full(keep.sum(), step * math.hypot(di, dj)))
-    graph = coo_array(
-        (np.concatenate(lengths), (np.concatenate(rows), np.concatenate(columns))), shape=(n * n,) * 2
-    )
+    graph = coo_array((np.concatenate(lengths), (np.concatenate(rows), np.concatenate(columns))), shape=(n * n,) * 2)
     goal = index[round((layout.goal[0] + 4) / step), round((layout.goal[1] + 4) / step)]
     grid = dijkstra(graph.tocsr(), directed=False, indices=goal).reshape(n, n)
     exact = layout.distance(xy)
@@ -205,9 +203,19 @@ def test_distance_is_a_metric(layout, a, b):
             assert abs(da - db) <= math.dist(a, b) + 1e-5
 
 
-def test_distance_survives_float32():
-    xy = np.array([ZIGZAG.walls[0, 0], 0.0])
-    assert ZIGZAG.distance(xy.astype(np.float32)) == pytest.approx(float(ZIGZAG.distance(xy)), abs=1e-5)
+@each_layout
+def test_scalar_and_batched_distances_agree_at_many_places(layout):
+    xy = np.random.default_rng(1).uniform(-4.1, 4.1, (2000, 2))
+    assert [layout.paths.distance_point(x, y) for x, y in xy.tolist()] == layout.distance(xy).tolist()
+
+
+@each_layout
+def test_distance_survives_float32_at_every_face(layout):
+    for x0, y0, x1, y1 in layout.walls:
+        faces = np.array([[x0, (y0 + y1) / 2], [x1, (y0 + y1) / 2], [(x0 + x1) / 2, y0], [(x0 + x1) / 2, y1]])
+        faces = faces[layout.is_free(faces)]
+        assert len(faces)
+        np.testing.assert_allclose(layout.distance(faces.astype(np.float32)), layout.distance(faces), atol=1e-5)
 
 
 def test_distance_keeps_leading_dimensions_and_handles_none():
@@ -218,6 +226,15 @@ def test_distance_keeps_leading_dimensions_and_handles_none():
 def test_a_goal_behind_a_closed_wall_is_infinitely_far():
     paths = ShortestPaths([(-0.1, -9, 0.1, 9)], ARENA, (2.0, 0.0))
     assert paths.distance([[-2.0, 0.0], [1.0, 0.0]]).tolist() == [math.inf, 1.0]
+
+
+def test_the_shorter_way_around_islands_is_taken():
+    paths = ShortestPaths([(-1, -1, 1, 1)], ARENA, (3.0, 0.0))
+    around = [math.dist((-3, 0.5), (-1, y)) + 2 + math.dist((1, y), (3, 0)) for y in (1, -1)]
+    assert paths.distance([-3.0, 0.5]) == pytest.approx(min(around), abs=1e-5)
+    crowded = ShortestPaths([(-1, -1, 1, 1), (-2.5, -3, -2, 0.5), (1.5, -0.2, 2, 3.5)], ARENA, (3.0, 1.0))
+    xy = np.random.default_rng(0).uniform(-4, 4, (2000, 2))
+    assert [crowded.distance_point(x, y) for x, y in xy.tolist()] == crowded.distance(xy).tolist()
 
 
 def test_layouts_pickle():

@@ -11,7 +11,7 @@ import pytest
 from mural.tasks import TASKS, MissingExtraError, describe, find, make
 from mural.tasks.maze import ZIGZAG
 from mural.tasks.maze_picture import AGENT, DONE, FLOOR, WALL, maze_frame
-from mural.tasks.mazes import HIDDEN_RADIUS, HIDDEN_REWARDS
+from mural.tasks.mazes import HIDDEN_REWARDS
 
 
 def pixel(frame: np.ndarray, x: float, y: float) -> tuple[int, ...]:
@@ -64,12 +64,15 @@ def stand(task, x, y):
 
 def test_hidden_rewards_are_paid_near_each_of_the_five_places_and_nowhere_else():
     task = make("double-maze")
+    places = [(2.75, 0.5), (2.75, -0.5), (3.75, 0.5), (3.75, -0.5), (3.25, 0.0)]
+    assert sorted(HIDDEN_REWARDS) == sorted(places)
     rng = np.random.default_rng(0)
-    for x, y in rng.uniform([0.95, -4], [4, 4], (300, 2)):
+    for x, y in rng.uniform([2.3, -1.2], [4, 1.2], (300, 2)):
         if task.layout.is_free([x, y]):
-            near = min(np.hypot(x - rx, y - ry) for rx, ry in HIDDEN_REWARDS) < HIDDEN_RADIUS
+            near = min(np.hypot(x - rx, y - ry) for rx, ry in places) < 0.3
             assert stand(task, x, y)[1] == float(near)
-    assert all(stand(task, *place)[1] == 1.0 for place in HIDDEN_REWARDS)
+    assert all(stand(task, *place)[1] == 1.0 for place in places)
+    assert not any(stand(task, x, y)[1] for x, y in rng.uniform(-4, [2.2, 4], (100, 2)))
 
 
 def test_hidden_rewards_are_nearer_than_the_examples_and_no_success():
