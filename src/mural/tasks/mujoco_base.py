@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,7 +37,8 @@ def require_mujoco(task: str) -> ModuleType:
         import mujoco
     except ImportError as error:
         raise MissingExtraError(f"{task} needs the robot extra: pip install 'mural-rl[robots]'") from error
-    return mujoco  # type: ignore[no-any-return]
+    module: ModuleType = mujoco
+    return module
 
 
 class MujocoTask(Task):
@@ -96,9 +98,7 @@ class MujocoTask(Task):
     def _settle_kinematics(self) -> None:
         """Bring body poses up to date with the state (they lag one physics step) and check the state."""
         self._mujoco.mj_kinematics(self.model, self.data)
-        if self._warnings.any() or not (
-            np.isfinite(self.data.qpos).all() and np.isfinite(self.data.qvel).all()
-        ):
+        if self._warnings.any() or not (np.isfinite(self.data.qpos).all() and np.isfinite(self.data.qvel).all()):
             kinds = [str(self._mujoco.mjtWarning(i).name) for i in np.flatnonzero(self._warnings)]
             raise PhysicsError(
                 f"{type(self).__name__}: the simulation became invalid at time {self.data.time:.3f} s "
@@ -161,12 +161,15 @@ class MujocoTask(Task):
             require_display()  # without one, MuJoCo's viewer would wait for ever
             from mujoco import viewer
 
-            self._viewer = viewer.launch_passive(
-                self.model, self.data, show_left_ui=False, show_right_ui=False
-            )
+            self._viewer = viewer.launch_passive(self.model, self.data, show_left_ui=False, show_right_ui=False)
             self._viewer.cam.type = self._mujoco.mjtCamera.mjCAMERA_FIXED
             self._viewer.cam.fixedcamid = self.model.camera(self.camera).id
+            self._shown = time.monotonic()
         self._viewer.sync()
+        # At the speed of the task's own clock: unpaced, an episode is over in a blink.
+        self._shown += 1.0 / self.metadata["render_fps"]
+        time.sleep(max(0.0, self._shown - time.monotonic()))
+        self._shown = max(self._shown, time.monotonic())
 
     def close(self) -> None:
         """Free the renderer and the window; the environment itself stays usable."""
