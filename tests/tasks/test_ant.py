@@ -64,9 +64,7 @@ def test_metric_agrees_with_dijkstra_on_a_grid(ant):
 
 def test_metric_of_one_state_and_of_many_agree(ant):
     xy = np.random.default_rng(0).uniform([-7, -5.5], [7, 5.5], (500, 2))
-    np.testing.assert_array_equal(
-        ant.distance(xy_to_obs(xy)), [maze_distance(*point) for point in xy.tolist()]
-    )
+    np.testing.assert_array_equal(ant.distance(xy_to_obs(xy)), [maze_distance(*point) for point in xy.tolist()])
 
 
 # The model

@@ -54,9 +54,7 @@ class HandReposition(SawyerTask):
         (x0, y0), (x1, y1) = hand_model.TABLE_LOW, hand_model.TABLE_HIGH
         slack = 0.2  # joint limits are springs
         low = np.array([x0, y0, 0.0, *(joints[:, 0] - slack), *(arm[:, 0] - slack), *(self.hand_low - 0.05)])
-        high = np.array(
-            [x1, y1, 0.6, *(joints[:, 1] + slack), *(arm[:, 1] + slack), *(self.hand_high + 0.05)]
-        )
+        high = np.array([x1, y1, 0.6, *(joints[:, 1] + slack), *(arm[:, 1] + slack), *(self.hand_high + 0.05)])
         self.observation_space = Box(low, high, dtype=np.float64)
 
     def _build_spec(self, mujoco: ModuleType) -> Any:

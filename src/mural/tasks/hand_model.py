@@ -34,9 +34,7 @@ PRONGS, PRONG_LENGTH, PRONG_RADIUS, OBJECT_MASS = 3, 0.030, 0.016, 0.15
 TABLE_LOW, TABLE_HIGH = (-0.42, 0.22), (0.42, 0.88)  # inside of the rim
 RIM_HEIGHT, RIM_WIDTH = 0.03, 0.02
 FRICTION = (0.8, 0.01, 0.001)
-MARGIN = (
-    0.001  # every surface begins to push a millimetre early: a fast fingertip is stopped before it is inside
-)
+MARGIN = 0.001  # every surface begins to push a millimetre early: a fast fingertip is stopped before it is inside
 FINGER_MARGIN = 0.007  # two fingertips close at up to 2 m/s: 8 mm in a physics step
 OBJECT_HEIGHT = PRONG_RADIUS + 2 * MARGIN  # of its centre, at rest on the table
 RIM = 8  # collision group: the rim touches only the object
@@ -111,9 +109,7 @@ def _add_finger(
             fromto=[0.0, 0.0, 0.0, 0.0, 0.0, -length], rgba=NAIL if i == 3 else SKIN, **touch,
             contype=TOOL, conaffinity=FIXED | OBJECT,
         )  # fmt: skip
-        motor = spec.add_actuator(
-            name=f"{finger}_{i}", target=f"{finger}_{i}", trntype=mujoco.mjtTrn.mjTRN_JOINT
-        )
+        motor = spec.add_actuator(name=f"{finger}_{i}", target=f"{finger}_{i}", trntype=mujoco.mjtTrn.mjTRN_JOINT)
         motor.set_to_position(kp=GAIN)
         motor.forcelimited, motor.forcerange = True, [-TORQUE, TORQUE]
         motor.ctrllimited, motor.ctrlrange = True, ranges[i]
