@@ -13,46 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mural.tasks.mujoco_base import MujocoTask
-from mural.tasks.sawyer_scene import (
-    FIXED,
-    GOAL_GREEN,
-    OBJECT,
-    SOLIMP,
-    SOLREF,
-    TOOL,
-    WOOD,
-    add_camera,
-    arm_spec,
-)
-
-# The scene's parts are importable from here as well: the hand task is built on the same arm.
-__all__ = [
-    "FIXED",
-    "GOAL_GREEN",
-    "OBJECT",
-    "SOLIMP",
-    "SOLREF",
-    "STEP",
-    "TOOL",
-    "WOOD",
-    "Array",
-    "SawyerTask",
-    "add_camera",
-    "arm_spec",
-]
+from mural.tasks.sawyer_scene import HOME
 
 Array = NDArray[np.float64]
 
 HORIZON = 100  # release
 STEP = 0.02  # release: metres that the hand's target moves in one step at full action
-FRAME_SKIP = (
-    25  # ours: with the scene's 4 ms, the release's 0.1 s (50 physics steps of 2 ms) at half the cost
-)
+FRAME_SKIP = 25  # ours: with the scene's 4 ms, the release's 0.1 s (50 physics steps of 2 ms) at half the cost
 CHUNKS = 5  # ours: the target glides in five parts; in one jump it throws the puck off the table
 LEAD = 0.009  # ours: metres by which the target may run ahead of the hand (free motion needs 7 mm)
-# ours: elbow up, wrist turned so that the hand points down with every joint at least 0.27 rad from its limits
-# all over the three workspaces. metaworld's own pose sits on a limit, which tilts the hand.
-HOME = (1.006, -1.110, 0.449, 1.868, -0.256, 0.869, 0.184)
 
 _ONE = np.ones(3)
 
@@ -117,7 +86,7 @@ class SawyerTask(MujocoTask):
             arm = jacobian[:, self._arm_dofs]
             change = arm.T @ np.linalg.solve(arm @ arm.T + 1e-4 * np.eye(6), error)
             data.qpos[self._arm] += np.clip(change, -0.2, 0.2)
-        else:  # pragma: no cover - the boxes of all tasks were checked to be reachable
+        else:
             raise ValueError(f"the hand cannot reach {position}")
         data.mocap_pos[0] = position
         data.mocap_quat[0] = (1.0, 0.0, 0.0, 0.0)

@@ -56,7 +56,7 @@ class SawyerPick(SawyerTask):
 
     def _build_spec(self, mujoco: ModuleType) -> Any:
         shape, slide = mujoco.mjtGeom, mujoco.mjtJoint.mjJNT_SLIDE
-        spec, tool = scene.arm_spec(mujoco, below=0.16)
+        spec, tool = scene.arm_spec(mujoco, below=0.16, posture=scene.POSTURE)
         touch = {"friction": FRICTION, "solref": SOLREF, "solimp": SOLIMP}
         palm = 2 * FINGER[2] - FINGER_DROP
         tool.add_geom(
@@ -78,9 +78,7 @@ class SawyerPick(SawyerTask):
             conaffinity=0,
         )
         for name, side in (("right", 1.0), ("left", -1.0)):
-            finger = tool.add_body(
-                name=name, pos=[side * FINGER[0], 0.0, FINGER[2] - FINGER_DROP], gravcomp=1.0
-            )
+            finger = tool.add_body(name=name, pos=[side * FINGER[0], 0.0, FINGER[2] - FINGER_DROP], gravcomp=1.0)
             finger.add_joint(
                 name=name,
                 type=slide,
@@ -211,7 +209,7 @@ class SawyerPick(SawyerTask):
             env.reset(seed=int(rng.integers(2**31)))
             place = self.goal + rng.uniform(-EXAMPLE_SPREAD, EXAMPLE_SPREAD, 3)
             grasp = rng.uniform((0.0, -0.006, -0.010), (0.0, 0.006, 0.005))
-            for _ in range(36):
+            for _ in range(30):  # at rest since about the 24th
                 env.step(env._script(place, grasp))
             row[:] = env.observe()
         return examples

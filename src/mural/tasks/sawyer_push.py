@@ -48,7 +48,7 @@ class SawyerPush(SawyerTask):
 
     def _build_spec(self, mujoco: ModuleType) -> Any:
         shape = mujoco.mjtGeom
-        spec, tool = scene.arm_spec(mujoco, below=0.12)
+        spec, tool = scene.arm_spec(mujoco, below=0.12, posture=scene.POSTURE)
         touch = {"friction": FRICTION, "solref": SOLREF, "solimp": SOLIMP, "condim": 3}
         tool.add_geom(
             name="paddle",

@@ -25,6 +25,12 @@ SOLIMP = (0.98, 0.998, 0.001, 0.5, 2.0)
 WELD_SOLREF, WELD_SOLIMP = (0.010, 1.0), (0.3, 0.3, 0.001, 0.5, 2.0)
 WELD_TORQUE = 2.0  # ours: the hand tilts by at most 2 degrees in free motion (4 at MuJoCo's default of 1)
 ARMATURE, DAMPING = 0.2, 3.0  # ours: inertia of the motors, without which the light wrist bends under load
+# ours: elbow up, wrist turned: the hand points down and no joint comes near a limit in the three workspaces.
+# metaworld's own pose sits on a limit, which tilts the hand.
+HOME = (1.006, -1.110, 0.449, 1.868, -0.256, 0.869, 0.184)
+# ours: the hand fixes six of the arm's seven degrees of freedom. Without springs the seventh drifts, until some
+# joint meets its limit and the hand is stuck. The springs displace the hand by 2 mm at most, at far corners.
+POSTURE = 2.0
 SHOULDER_RANGE = (-3.8095, 2.2736)  # the real robot's; metaworld narrows it to (-3.8, -0.5)
 FIXED, OBJECT, TOOL = 1, 2, 4  # collision groups
 
@@ -41,9 +47,7 @@ def arm_file() -> Path:
     return Path(found.submodule_search_locations[0]) / "assets" / "objects" / "xyz_base.xml"
 
 
-def add_camera(
-    spec: Any, eye: tuple[float, float, float], target: tuple[float, float, float], fovy: float
-) -> None:
+def add_camera(spec: Any, eye: tuple[float, float, float], target: tuple[float, float, float], fovy: float) -> None:
     """The camera of the task's frames: at `eye`, looking at `target`, upright."""
     back = np.subtract(eye, target)
     right = np.cross((0.0, 0.0, 1.0), back)
@@ -52,11 +56,12 @@ def add_camera(
     spec.worldbody.add_camera(name="task", pos=eye, quat=quat, fovy=fovy)
 
 
-def arm_spec(mujoco: ModuleType, below: float, ahead: float = 0.0) -> tuple[Any, Any]:
+def arm_spec(mujoco: ModuleType, below: float, ahead: float = 0.0, posture: float = 0.0) -> tuple[Any, Any]:
     """The arm in an otherwise empty room, and the body to which a task adds the geoms of its tool.
 
     The tool's frame is the hand that the tasks observe and move: aligned with the world and, seen from the
-    flange, so many metres `below` and `ahead` (towards y).
+    flange, so many metres `below` and `ahead` (towards y). `posture` is the stiffness, in N·m/rad, of springs
+    that draw the joints to `HOME`.
     """
     spec = mujoco.MjSpec.from_file(str(arm_file()))
     spec.delete(spec.body("hand"))
@@ -67,7 +72,8 @@ def arm_spec(mujoco: ModuleType, below: float, ahead: float = 0.0) -> tuple[Any,
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     spec.joint("right_j1").range = SHOULDER_RANGE
-    for joint in spec.joints:
+    for joint, home in zip(spec.joints, HOME, strict=True):
+        joint.stiffness, joint.springref = [posture, 0.0, 0.0], home
         joint.solref_limit, joint.solimp_limit = SOLREF, SOLIMP
         joint.armature, joint.damping = ARMATURE, [DAMPING, 0.0, 0.0]
     for body in spec.bodies[1:]:
