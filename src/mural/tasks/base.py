@@ -38,9 +38,7 @@ def has_display() -> bool:
 def require_display() -> None:
     """Raise `DisplayError` where no window can be opened."""
     if not has_display():
-        raise DisplayError(
-            'render_mode="human" opens a window and there is no display; use render_mode="rgb_array"'
-        )
+        raise DisplayError('render_mode="human" opens a window and there is no display; use render_mode="rgb_array"')
 
 
 class Task(gymnasium.Env[Floats, NDArray[Any]], ABC):
@@ -131,9 +129,7 @@ class Task(gymnasium.Env[Floats, NDArray[Any]], ABC):
             _EXAMPLES[key] = self._make_examples(n, np.random.default_rng(seed))
         return _EXAMPLES[key].copy()
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Floats, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
         """Start an episode; there are no options."""
         super().reset(seed=seed)
         self._reset()

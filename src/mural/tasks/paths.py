@@ -36,8 +36,7 @@ class ShortestPaths:
         # Centre and half extents: the separating-axis test below needs no division, so no special cases.
         inner = boxes + shrink
         self._walls: list[tuple[float, float, float, float]] = [
-            (0.5 * (x0 + x1), 0.5 * (y0 + y1), 0.5 * (x1 - x0), 0.5 * (y1 - y0))
-            for x0, y0, x1, y1 in inner.tolist()
+            (0.5 * (x0 + x1), 0.5 * (y0 + y1), 0.5 * (x1 - x0), 0.5 * (y1 - y0)) for x0, y0, x1, y1 in inner.tolist()
         ]
         x0, y0, x1, y1 = map(float, np.asarray(arena, dtype=np.float64))
         pad = SIGHT_TOLERANCE

@@ -54,9 +54,7 @@ class Canvas:
         outside = np.abs(np.hypot(px - x, py - y) - radius) - 0.5 * width
         self._blend(rows, columns, outside, colour, 1.0)
 
-    def line(
-        self, a: Sequence[float], b: Sequence[float], width: float, colour: Colour, alpha: float = 1.0
-    ) -> None:
+    def line(self, a: Sequence[float], b: Sequence[float], width: float, colour: Colour, alpha: float = 1.0) -> None:
         """A straight line with round ends."""
         (ax, ay), (bx, by) = a, b
         rows, columns = self._window(min(ax, bx), min(ay, by), max(ax, bx), max(ay, by), width)
@@ -67,9 +65,7 @@ class Canvas:
         outside = np.hypot(px - (ax + along * dx), py - (ay + along * dy)) - 0.5 * width
         self._blend(rows, columns, outside, colour, alpha)
 
-    def rectangle(
-        self, x0: float, y0: float, x1: float, y1: float, colour: Colour, width: float = 0.0
-    ) -> None:
+    def rectangle(self, x0: float, y0: float, x1: float, y1: float, colour: Colour, width: float = 0.0) -> None:
         """A rectangle: filled, or its outline if `width` is given."""
         rows, columns = self._window(x0, y0, x1, y1, width)
         px, py = self._pixels_within(rows, columns)
