@@ -1,0 +1,205 @@
+"""Meta-NML: an initialisation θ from which one gradient step solves any of CNML's augmented problems.
+
+Each query x_τ and label y make a task: fit D ∪ (x_τ, y). Meta-training minimises, over queries and all k labels,
+
+    E_τ [ Σᵢ ωᵢ ℓ(xᵢ, yᵢ; θ′) + ω_q ℓ(x_τ, y; θ′) ],      θ′ = θ − α ∇_θ [ Σᵢ ωᵢ ℓ(xᵢ, yᵢ; θ) + ω_q ℓ(x_τ, y; θ) ]
+
+(equation 4 of the paper with the weights of A.2.1 and A.2.2), through the inner step (second order). The paper's three
+tricks are `query_in_every_batch`, `kernel_width` (∞: off) and calling `epoch` again on the state that it returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+
+from mural.nml import adaptation, closed_form, mlp, proposals
+from mural.nml.mlp import Params
+from mural.nml.weights import Data, FeatureMap, Weights, identity, query_weights, subset
+
+
+@dataclass(frozen=True)
+class MetaNML:
+    """What meta-NML is, apart from data and weights. Hashable: a static argument of the compiled functions."""
+
+    step_size: float = 0.1
+    """α, the size of the inner gradient step (the 2021 release: 0.01)."""
+    steps: int = 1
+    """Inner gradient steps; 1 uses the closed form."""
+    query_weight: float = 1.0
+    """k_query: how many points the query counts for."""
+    query_in_every_batch: bool = True
+    """Query in every inner batch with the right weight; off, it is there as often as any point of D would be."""
+    adapt_points: int | None = None
+    """Random points of D in an inner batch; None takes all of D."""
+    outer_points: int | None = 64
+    """Points of D per task in the outer loss, drawn in proportion to their weight; None takes all of D."""
+    outside_share: float = 1 / 3
+    """Share of the query tasks that are drawn outside D."""
+    proposal: proposals.Proposal = proposals.auto
+    """Where those come from."""
+    features: FeatureMap = identity
+    """Feature map of the kernel."""
+    queries_per_update: int = 8
+    """Query points per Adam step; each is a task for every label."""
+    updates_per_epoch: int = 16
+    """Adam steps per meta-epoch."""
+
+
+ADAM = optax.scale_by_adam()
+
+
+class MetaState(NamedTuple):
+    """θ and the moments of Adam: all that warm-started retraining carries on."""
+
+    params: Params
+    optimiser: optax.OptState
+
+
+def init(sizes: Sequence[int], *, key: Array) -> MetaState:
+    """A fresh network of layer widths `sizes` = (inputs, hidden…, classes)."""
+    params = mlp.init(sizes, key=key)
+    return MetaState(params, ADAM.init(params))
+
+
+def inner_weights(
+    config: MetaNML, queries: Array, batch: Data, full_size: int, kernel_width: Array | float, *, key: Array
+) -> Weights:
+    """Weights of the inner loss: the query always counts, or only when the luck of the batch includes it."""
+    weight: Array | float = config.query_weight
+    size = batch.x.shape[0]
+    if not config.query_in_every_batch and size < full_size:
+        # Drawn like any other point, it is in a batch with probability size/n, and stands for n/size like all in it.
+        share = size / full_size
+        weight = jnp.where(jax.random.bernoulli(key, share, queries.shape[:1]), weight / share, 0.0)
+    return query_weights(queries, batch, kernel_width=kernel_width, query_weight=weight, features=config.features)
+
+
+def meta_loss(
+    params: Params, config: MetaNML, data: Data, queries: Array, kernel_width: Array | float, *, key: Array
+) -> Array:
+    """The meta-training loss, averaged over the queries [q, d] with all k labels each."""
+    key_batch, key_luck, key_outer = jax.random.split(key, 3)
+    batch = subset(data, config.adapt_points, key=key_batch)
+    inner = inner_weights(config, queries, batch, data.x.shape[0], kernel_width, key=key_luck)
+    outer = query_weights(
+        queries, data, kernel_width=kernel_width, query_weight=config.query_weight, features=config.features
+    )
+    points, labels, w_points = outer_sample(outer, data, config.outer_points, key=key_outer)
+    points = jnp.concatenate([points, queries[:, None, :]], axis=1)  # [q, o + 1, d]
+    if config.steps == 1:
+        logits = closed_form.adapted_logits(
+            params,
+            closed_form.support(params, batch),
+            closed_form.trace_queries(params, queries),
+            inner,
+            points,
+            config.step_size,
+        )
+    else:
+        logits = adaptation.adapted_logits(params, batch, queries, inner, points, config.step_size, config.steps)
+    k = logits.shape[-1]
+    log_p = jax.nn.log_softmax(logits)  # [q, k, o + 1, k]
+    on_data = -jnp.take_along_axis(log_p[:, :, :-1], labels[:, None, :, None], axis=-1)[..., 0]
+    on_query = -jnp.diagonal(log_p[:, :, -1], axis1=1, axis2=2)  # [q, k]
+    per_task = jnp.einsum("qko,qo->qk", on_data, w_points) + outer.query[:, None] * on_query
+    return jnp.sum(per_task) / (queries.shape[0] * k)
+
+
+def outer_sample(weights: Weights, data: Data, count: int | None, *, key: Array) -> tuple[Array, Array, Array]:
+    """Points [q, o, d], labels and weights [q, o] whose weighted sum of losses is that over all of D, in expectation.
+
+    Most kernel weights are next to nothing. Drawing points in proportion to their weight keeps the sum unbiased
+    at count/n of the cost; the query's own term is kept exactly by the caller.
+    """
+    q, n = weights.data.shape
+    if count is None or count >= n:
+        points = jnp.broadcast_to(data.x[None], (q, *data.x.shape))
+        return points, jnp.broadcast_to(data.y[None], (q, n)), weights.data
+    # Inverse transform sampling: one sort-free pass per query instead of q·count·n Gumbel variables.
+    cumulative = jnp.cumsum(weights.data, axis=1)
+    total = cumulative[:, -1]
+    u = jax.random.uniform(key, (q, count), weights.data.dtype) * total[:, None]
+    chosen = jax.vmap(partial(jnp.searchsorted, side="right"))(cumulative, u)
+    chosen = jnp.minimum(chosen, n - 1)
+    return data.x[chosen], data.y[chosen], jnp.broadcast_to(total[:, None] / count, (q, count))
+
+
+def draw_queries(config: MetaNML, data: Data, count: int, *, key: Array) -> Array:
+    """Query points of `count` tasks: from D, and by the proposal from outside D."""
+    outside = round(count * config.outside_share)
+    key_in, key_out = jax.random.split(key)
+    inside = data.x[proposals.draw(key_in, data, count - outside)]
+    if outside == 0:
+        return inside
+    return jnp.concatenate([inside, config.proposal(key_out, data, outside)])
+
+
+def update(
+    config: MetaNML,
+    state: MetaState,
+    data: Data,
+    queries: Array,
+    kernel_width: Array | float,
+    learning_rate: Array | float,
+    *,
+    key: Array,
+) -> tuple[MetaState, dict[str, Array]]:
+    """One Adam step on the meta-loss of the given queries."""
+    loss, gradient = jax.value_and_grad(meta_loss)(state.params, config, data, queries, kernel_width, key=key)
+    change, optimiser = ADAM.update(gradient, state.optimiser)
+    params = jax.tree.map(lambda p, c: p - learning_rate * c, state.params, change)
+    return MetaState(params, optimiser), {"loss": loss, "gradient_norm": optax.global_norm(gradient)}
+
+
+@partial(jax.jit, static_argnums=0)
+def epoch(
+    config: MetaNML,
+    state: MetaState,
+    data: Data,
+    kernel_width: Array | float,
+    learning_rate: Array | float,
+    *,
+    key: Array,
+) -> tuple[MetaState, dict[str, Array]]:
+    """A meta-epoch: draw all query points, then one Adam step per group of them. Call it again to retrain."""
+    key_queries, key_order, key_updates = jax.random.split(key, 3)
+    count = config.queries_per_update * config.updates_per_epoch
+    queries = draw_queries(config, data, count, key=key_queries)
+    queries = jax.random.permutation(key_order, queries)
+    groups = queries.reshape(config.updates_per_epoch, config.queries_per_update, -1)
+
+    def one(state: MetaState, xs: tuple[Array, Array]) -> tuple[MetaState, dict[str, Array]]:
+        group, key = xs
+        return update(config, state, data, group, kernel_width, learning_rate, key=key)
+
+    return jax.lax.scan(one, state, (groups, jax.random.split(key_updates, config.updates_per_epoch)))
+
+
+def log_likelihoods(
+    config: MetaNML, params: Params, data: Data, queries: Array, kernel_width: Array | float, *, key: Array
+) -> Array:
+    """log p_{θ_y}(y|x) [q, k] at the queries [q, d]. Softmax over labels gives p_meta-NML; logsumexp the regret.
+
+    Adaptation is meta-trained on D and around it. A query beyond that is put to the network at the nearest point of
+    the widened box of D, and to the kernel where it really is: far away means no data, not a wild extrapolation.
+    """
+    key_batch, key_luck = jax.random.split(key)
+    batch = subset(data, config.adapt_points, key=key_batch)
+    weights = inner_weights(config, queries, batch, data.x.shape[0], kernel_width, key=key_luck)
+    low, high = proposals.reach(data)
+    queries = jnp.clip(queries, low[None, :], high[None, :])
+    if config.steps == 1:
+        support = closed_form.support(params, batch)
+        return closed_form.log_likelihoods(params, support, queries, weights, config.step_size)
+    logits = adaptation.adapted_logits(
+        params, batch, queries, weights, queries[:, None, :], config.step_size, config.steps
+    )
+    return jnp.diagonal(jax.nn.log_softmax(logits[:, :, 0]), axis1=1, axis2=2)

@@ -1,0 +1,132 @@
+"""The closed form equals autodiff on private copies of the weights: any depth, classes, weights and data size."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mural.nml import adaptation, closed_form, meta, mlp
+from mural.nml.weights import Data, query_weights
+from tests.nml import brute_force
+
+WIDTHS = (7, 5, 9)  # few shapes: every new one is compiled
+
+problems = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 2**31 - 1),
+        "depth": st.integers(1, 4),
+        "k": st.sampled_from([2, 3, 5]),
+        "n": st.sampled_from([1, 2, 5, 63, 300]),
+        "d": st.just(3),
+        "kernel_width": st.one_of(st.none(), st.floats(0.05, 20)),
+        "query_weight": st.sampled_from([0.02, 0.25, 1.0, 2.0, 50.0]),
+        "step_size": st.sampled_from([0.001, 0.01, 0.1, 0.5]),
+        "constant_counts": st.booleans(),
+    }
+)
+
+
+def make(problem, dtype):
+    rng = np.random.default_rng(problem["seed"])
+    sizes = (problem["d"], *WIDTHS[: problem["depth"] - 1], problem["k"])
+    params = mlp.init(sizes, key=jax.random.key(problem["seed"]), dtype=dtype)
+    n = problem["n"]
+    represents = np.full(n, rng.uniform(0.5, 30)) if problem["constant_counts"] else rng.uniform(0.1, 30, n)
+    data = Data(
+        jnp.asarray(rng.normal(size=(n, problem["d"])), dtype),
+        jnp.asarray(rng.integers(0, problem["k"], n)),
+        jnp.asarray(represents, dtype),
+    )
+    queries = np.concatenate([rng.normal(size=(2, problem["d"])), np.asarray(data.x[:1])])  # one equals a data point
+    return params, data, jnp.asarray(queries, dtype)
+
+
+@jax.jit
+def closed(params, data, queries, kernel_width, query_weight, step_size):
+    weights = query_weights(queries, data, kernel_width=kernel_width, query_weight=query_weight)
+    return closed_form.log_likelihoods(params, closed_form.support(params, data), queries, weights, step_size)
+
+
+slow_with_kernel = jax.jit(brute_force.log_likelihoods)
+slow_without = jax.jit(partial(brute_force.log_likelihoods, kernel_width=None))
+
+
+def both(problem, dtype):
+    params, data, queries = make(problem, dtype)
+    width, *rest = (problem[key] for key in ("kernel_width", "query_weight", "step_size"))
+    ours = closed(params, data, queries, jnp.inf if width is None else width, *rest)
+    options = {key: problem[key] for key in ("query_weight", "step_size")}
+    if width is None:
+        slow = slow_without(params, *data, queries, **options)
+    else:
+        slow = slow_with_kernel(params, *data, queries, kernel_width=width, **options)
+    return np.asarray(ours), np.asarray(slow)
+
+
+@settings(max_examples=40, deadline=None)
+@given(problems)
+def test_equals_autodiff_in_float64(problem):
+    with jax.enable_x64(True):
+        ours, slow = both(problem, jnp.float64)
+    assert ours.dtype == np.float64
+    np.testing.assert_allclose(np.exp(ours), np.exp(slow), rtol=1e-10, atol=0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(problems)
+def test_equals_autodiff_in_float32(problem):
+    ours, slow = both(problem, jnp.float32)
+    assert ours.dtype == np.float32
+    np.testing.assert_allclose(np.exp(ours), np.exp(slow), rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5, 20])
+@pytest.mark.parametrize("k", [2, 3])
+def test_several_steps_equal_autodiff(steps, k):
+    problem = dict(seed=steps, depth=3, k=k, n=12, d=2, kernel_width=0.7, query_weight=1.0, step_size=0.1)
+    with jax.enable_x64(True):
+        params, data, queries = make({**problem, "constant_counts": False}, jnp.float64)
+        weights = query_weights(queries, data, kernel_width=0.7)
+        logits = adaptation.adapted_logits(params, data, queries, weights, queries[:, None, :], 0.1, steps)
+        ours = jnp.diagonal(jax.nn.log_softmax(logits[:, :, 0]), axis1=1, axis2=2)
+        options = dict(kernel_width=0.7, query_weight=1.0, step_size=0.1, steps=steps)
+        slow = brute_force.log_likelihoods(params, *data, queries, **options)
+    np.testing.assert_allclose(np.exp(ours), np.exp(slow), rtol=1e-10)
+
+
+def test_a_point_that_stands_for_three_is_three_points():
+    params = mlp.init((2, 8, 2), key=jax.random.key(0))
+    x = jax.random.normal(jax.random.key(1), (5, 2))
+    y = jnp.array([0, 1, 0, 0, 1])
+    counts = np.array([3, 1, 2, 1, 1])
+    queries = jax.random.normal(jax.random.key(2), (4, 2))
+    config = meta.MetaNML()
+
+    def ask(data):
+        return meta.log_likelihoods(config, params, data, queries, 0.5, key=jax.random.key(0))
+
+    short = ask(Data(x, y, jnp.asarray(counts, jnp.float32)))
+    repeated = np.repeat(np.arange(5), counts)
+    long = ask(Data(x[repeated], y[repeated], jnp.ones(len(repeated))))
+    np.testing.assert_allclose(short, long, rtol=1e-5)
+
+
+def test_padding_changes_nothing():
+    params = mlp.init((2, 8, 3), key=jax.random.key(0))
+    data = Data(jax.random.normal(jax.random.key(1), (5, 2)), jnp.array([0, 1, 2, 0, 1]), jnp.ones(5))
+    far = Data(
+        *(
+            jnp.concatenate([a, b])
+            for a, b in zip(data, (jnp.full((3, 2), 1e3), jnp.zeros(3, int), jnp.zeros(3)), strict=True)
+        )
+    )
+    queries = jax.random.normal(jax.random.key(2), (4, 2))
+    options = dict(key=jax.random.key(0))
+    for width in (0.5, jnp.inf):
+        plain = meta.log_likelihoods(meta.MetaNML(), params, data, queries, width, **options)
+        padded = meta.log_likelihoods(meta.MetaNML(), params, far, queries, width, **options)
+        np.testing.assert_allclose(plain, padded, rtol=1e-5)
