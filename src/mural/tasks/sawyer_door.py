@@ -171,7 +171,7 @@ class SawyerDoor(SawyerTask):
             env.reset(seed=int(rng.integers(2**31)))
             angle = GOAL + rng.uniform(-EXAMPLE_SPREAD, EXAMPLE_SPREAD)
             shift = rng.uniform((-0.03, -0.03), (0.03, 0.01))
-            for _ in range(36):  # at rest since about the 30th
+            for _ in range(36):  # done since about the 27th
                 env.step(env._script(angle, *shift))
             row[:] = env.observe()
         return examples

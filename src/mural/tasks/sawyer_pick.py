@@ -209,7 +209,7 @@ class SawyerPick(SawyerTask):
             env.reset(seed=int(rng.integers(2**31)))
             place = self.goal + rng.uniform(-EXAMPLE_SPREAD, EXAMPLE_SPREAD, 3)
             grasp = rng.uniform((0.0, -0.006, -0.010), (0.0, 0.006, 0.005))
-            for _ in range(30):  # at rest since about the 24th
+            for _ in range(30):  # done since about the 20th
                 env.step(env._script(place, grasp))
             row[:] = env.observe()
         return examples
