@@ -37,8 +37,10 @@ class MetaNML:
     """k_query: how many points the query counts for."""
     query_in_every_batch: bool = True
     """Query in every inner batch with the right weight; off, it is there as often as any point of D would be."""
+    train_points: int | None = 256
+    """Random points of D in an inner batch of meta-training; None takes all of D."""
     adapt_points: int | None = None
-    """Random points of D in an inner batch; None takes all of D."""
+    """Random points of D in the batch of a query; None takes all of D."""
     outer_points: int | None = 64
     """Points of D per task in the outer loss, drawn in proportion to their weight; None takes all of D."""
     outside_share: float = 1 / 3
@@ -87,7 +89,7 @@ def meta_loss(
 ) -> Array:
     """The meta-training loss, averaged over the queries [q, d] with all k labels each."""
     key_batch, key_luck, key_outer = jax.random.split(key, 3)
-    batch = subset(data, config.adapt_points, key=key_batch)
+    batch = subset(data, config.train_points, key=key_batch)
     inner = inner_weights(config, queries, batch, data.x.shape[0], kernel_width, key=key_luck)
     outer = query_weights(
         queries, data, kernel_width=kernel_width, query_weight=config.query_weight, features=config.features

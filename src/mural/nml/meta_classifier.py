@@ -41,8 +41,10 @@ class MetaNMLClassifier(NMLEstimator):
     step_size, steps : α and the number of the gradient steps of a query. More `steps` come nearer to exact CNML at a
         much higher price; `set_params(steps=…)` after `fit` is allowed.
     query_weight : k_query, how many points the query counts for.
-    query_in_every_batch : the paper's importance weighting. Matters only with `adapt_points`.
-    adapt_points : points of D in a query's batch, drawn at random (the paper: 63). None takes all.
+    query_in_every_batch : the paper's importance weighting: the query is in every batch, with the weight of one point of
+        all of D. False: it is there as often as any other point would be.
+    train_points, adapt_points : points of D in a batch of meta-training and of a query, drawn at random (the paper: 63 for
+        both). None takes all of D, which for queries costs little and makes answers smooth.
     outer_points : points of D per task in the meta-training loss, drawn in proportion to their weight. None takes all.
     outside_share, proposal : which share of the query tasks lies outside D, and where: "auto", "box", "pairs", or a
         function (key, data, count) → inputs.
@@ -74,6 +76,7 @@ class MetaNMLClassifier(NMLEstimator):
         steps: int = 1,
         query_weight: float = 1.0,
         query_in_every_batch: bool = True,
+        train_points: int | None = 256,
         adapt_points: int | None = None,
         outer_points: int | None = 64,
         outside_share: float = 1 / 3,
@@ -93,6 +96,7 @@ class MetaNMLClassifier(NMLEstimator):
         self.steps = steps
         self.query_weight = query_weight
         self.query_in_every_batch = query_in_every_batch
+        self.train_points = train_points
         self.adapt_points = adapt_points
         self.outer_points = outer_points
         self.outside_share = outside_share
@@ -114,6 +118,7 @@ class MetaNMLClassifier(NMLEstimator):
             steps=self.steps,
             query_weight=self.query_weight,
             query_in_every_batch=self.query_in_every_batch,
+            train_points=self.train_points,
             adapt_points=self.adapt_points,
             outer_points=self.outer_points,
             outside_share=self.outside_share,
