@@ -66,14 +66,17 @@ class NMLEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise DataError("represents must be finite, 0 or more, and above 0 for at least one point.")
         return rows, np.searchsorted(self.classes_, labels), counts.copy()
 
-    def _fit_scaling(self, rows: Floats) -> None:
-        """Fix how inputs are scaled, for this fit and all that are warm-started from it."""
+    def _fit_scaling(self, rows: Floats, counts: Floats) -> None:
+        """Fix how inputs are scaled, for this fit and all that are warm-started from it: by the points that the rows
+        stand for, so that counts are the same as repeated rows."""
+        rows, share = rows[counts > 0], counts[counts > 0] / counts.max()
         self.shift_, self.scale_ = np.zeros(rows.shape[1]), np.ones(rows.shape[1])
         if self.standardize:
             # Divided before adding up: sums and squares of the largest floats overflow.
             size = np.maximum(np.abs(rows).max(0), np.finfo(float).tiny)
-            self.shift_ = (rows / size).mean(0) * size
-            spread = ((rows - self.shift_) / size).std(0) * size
+            self.shift_ = np.average(rows / size, axis=0, weights=share) * size
+            squares = (rows / size - self.shift_ / size) ** 2
+            spread = np.sqrt(np.average(squares, axis=0, weights=share)) * size
             # Rounding leaves a constant column with a tiny spread instead of none.
             self.scale_ = np.where(spread > 1e-12 * size, spread, 1.0)
         self.limit_ = FAR * max(1.0, np.abs((rows - self.shift_) / self.scale_).max())

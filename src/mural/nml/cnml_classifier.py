@@ -82,7 +82,7 @@ class CNMLClassifier(NMLEstimator):
         if not self.l2 > 0:
             raise ValueError(f"l2={self.l2}: must be above 0, or separable data have no finite optimum.")
         rows, labels, counts = self._validated(X, y, represents)
-        self._fit_scaling(rows)
+        self._fit_scaling(rows, counts)
         k = len(self.classes_)
         if self.model == "logistic":
             tol = 1e-8 if self.tol is None else self.tol
@@ -104,6 +104,8 @@ class CNMLClassifier(NMLEstimator):
         f = self._scaled(rows) if self.features is None else np.asarray(self.features(rows), dtype=float)
         if f.ndim != 2 or len(f) != len(rows):
             raise DataError(f"features must give one row per input: got shape {f.shape} for {len(rows)} rows.")
+        if not np.isfinite(f).all():
+            raise DataError("features gave NaN or infinity: make the function safe for all inputs, or scale them.")
         return np.concatenate([f, np.ones((len(f), 1))], axis=1)
 
     def _training(self) -> Training:
@@ -111,30 +113,27 @@ class CNMLClassifier(NMLEstimator):
         return Training(l2=self.l2, learning_rate=self.learning_rate, max_rounds=self.max_iter, tol=tol)
 
     def _log_likelihoods(self, X: Floats) -> Floats:
-        converged = []
+        # Scores carry their convergence along, so that only real queries are counted, not padding.
         if self.model == "logistic":
 
             def score(rows: np.ndarray) -> np.ndarray:
-                log_p, ok = self.problem_.log_likelihoods(self.coef_, rows)
-                converged.append(ok)
-                return log_p
+                return np.stack(self.problem_.log_likelihoods(self.coef_, rows), axis=-1)
 
-            log_p = in_chunks(score, self._features(X), 256, "exact CNML")
+            scores = in_chunks(score, self._features(X), 256, "exact CNML")
         else:
             training = self._training()
 
             def score(rows: np.ndarray) -> np.ndarray:
-                log_p, ok = network.log_likelihoods(training, self.params_, self.data_, jnp.asarray(rows, jnp.float32))
-                converged.append(ok)
-                return log_p
+                x = jnp.asarray(rows, jnp.float32)
+                return np.stack(network.log_likelihoods(training, self.params_, self.data_, x), axis=-1)
 
             weights = sum(p.size for p in jax.tree.leaves(self.params_))
             widest = max(layer.w.shape[1] for layer in self.params_)
             problem_mb = 4 * (4 * weights + 6 * widest * len(self.data_.x)) / 2**20
             chunk = max(1, min(64, int(COPIES_MB / (problem_mb * len(self.classes_)))))
-            log_p = in_chunks(score, self._scaled(X), chunk, "exact CNML")
-        self._warn(np.concatenate([ok.ravel() for ok in converged]), "queries")
-        return log_p.astype(float)
+            scores = in_chunks(score, self._scaled(X), chunk, "exact CNML")
+        self._warn(scores[..., 1] == 1, "queries")
+        return scores[..., 0].astype(float)
 
     def _warn(self, converged: np.ndarray, what: str) -> None:
         if not converged.all():

@@ -72,14 +72,13 @@ def init(sizes: Sequence[int], *, key: Array) -> MetaState:
 
 
 def inner_weights(
-    config: MetaNML, queries: Array, batch: Data, full_size: int, kernel_width: Array | float, *, key: Array
+    config: MetaNML, queries: Array, batch: Data, data: Data, kernel_width: Array | float, *, key: Array
 ) -> Weights:
     """Weights of the inner loss: the query always counts, or only when the luck of the batch includes it."""
     weight: Array | float = config.query_weight
-    size = batch.x.shape[0]
-    if not config.query_in_every_batch and size < full_size:
+    if not config.query_in_every_batch and batch.x.shape[0] < data.x.shape[0]:
         # Drawn like any other point, it is in a batch with probability size/n, and stands for n/size like all in it.
-        share = size / full_size
+        share = jnp.sum(batch.represents > 0) / jnp.sum(data.represents > 0)
         weight = jnp.where(jax.random.bernoulli(key, share, queries.shape[:1]), weight / share, 0.0)
     return query_weights(queries, batch, kernel_width=kernel_width, query_weight=weight, features=config.features)
 
@@ -90,7 +89,7 @@ def meta_loss(
     """The meta-training loss, averaged over the queries [q, d] with all k labels each."""
     key_batch, key_luck, key_outer = jax.random.split(key, 3)
     batch = subset(data, config.train_points, key=key_batch)
-    inner = inner_weights(config, queries, batch, data.x.shape[0], kernel_width, key=key_luck)
+    inner = inner_weights(config, queries, batch, data, kernel_width, key=key_luck)
     outer = query_weights(
         queries, data, kernel_width=kernel_width, query_weight=config.query_weight, features=config.features
     )
@@ -158,7 +157,7 @@ def update(
     loss, gradient = jax.value_and_grad(meta_loss)(state.params, config, data, queries, kernel_width, key=key)
     change, optimiser = ADAM.update(gradient, state.optimiser)
     params = jax.tree.map(lambda p, c: p - learning_rate * c, state.params, change)
-    return MetaState(params, optimiser), {"loss": loss, "gradient_norm": optax.global_norm(gradient)}
+    return MetaState(params, optimiser), {"loss": loss, "gradient_norm": optax.tree.norm(gradient)}
 
 
 @partial(jax.jit, static_argnums=0)
@@ -195,7 +194,7 @@ def log_likelihoods(
     """
     key_batch, key_luck = jax.random.split(key)
     batch = subset(data, config.adapt_points, key=key_batch)
-    weights = inner_weights(config, queries, batch, data.x.shape[0], kernel_width, key=key_luck)
+    weights = inner_weights(config, queries, batch, data, kernel_width, key=key_luck)
     low, high = proposals.reach(data)
     queries = jnp.clip(queries, low[None, :], high[None, :])
     if config.steps == 1:

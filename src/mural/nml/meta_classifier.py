@@ -131,7 +131,7 @@ class MetaNMLClassifier(NMLEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike, represents: ArrayLike | None = None) -> Self:
         """Meta-train from scratch. `represents`: how many points each row stands for (one number, or one per row)."""
         rows, labels, counts = self._validated(X, y, represents)
-        self._start(rows)
+        self._start(rows, counts)
         rates = 0.5 * self.learning_rate * (1 + np.cos(np.pi * np.arange(self.meta_epochs) / self.meta_epochs))
         self._train(rows, labels, counts, rates)
         return self
@@ -147,18 +147,20 @@ class MetaNMLClassifier(NMLEstimator):
         first = not hasattr(self, "state_") and not hasattr(self, "data_")
         if first and classes is not None:
             self.classes, given = classes, self.classes
-            rows, labels, counts = self._validated(X, y, represents)
-            self.classes = given
+            try:
+                rows, labels, counts = self._validated(X, y, represents)
+            finally:
+                self.classes = given
         else:
             rows, labels, counts = self._validated(X, y, represents, reset=first)
         if first:
-            self._start(rows)
+            self._start(rows, counts)
         self._train(rows, labels, counts, np.asarray([self.learning_rate]))
         return self
 
-    def _start(self, rows: Floats) -> None:
+    def _start(self, rows: Floats, counts: Floats) -> None:
         """Scaling, kernel width and a fresh network, which later calls of `partial_fit` keep."""
-        self._fit_scaling(rows)
+        self._fit_scaling(rows, counts)
         seed = check_random_state(self.random_state).randint(2**31)
         key_init, self.key_ = jax.random.split(jax.random.key(seed))
         self.state_ = meta.init((rows.shape[1], *self.hidden, len(self.classes_)), key=key_init)
@@ -167,12 +169,12 @@ class MetaNMLClassifier(NMLEstimator):
     def _train(self, rows: Floats, labels: np.ndarray, counts: Floats, rates: np.ndarray) -> None:
         x = self._scaled(rows).astype(np.float32)
         if not hasattr(self, "kernel_width_") or self.meta_epochs_ == 0:
-            self.kernel_width_ = self._width(x)
+            self.kernel_width_ = self._width(x[counts > 0])
         self.data_ = padded(x, labels, counts)
         self.loss_curve_ = getattr(self, "loss_curve_", []) if self.meta_epochs_ else []
+        config = self._config()
         if len(self.classes_) == 1:
             return
-        config = self._config()
         for i in tracked(range(len(rates)), "meta-training", len(rates)):
             key = jax.random.fold_in(self.key_, self.meta_epochs_)
             self.state_, info = meta.epoch(
@@ -180,7 +182,7 @@ class MetaNMLClassifier(NMLEstimator):
             )
             self.loss_curve_.append(float(info["loss"].mean()))
             self.meta_epochs_ += 1
-        if not np.isfinite(self.loss_curve_[-1]):
+        if not np.isfinite(self.loss_curve_[-1:]).all():
             raise DataError("Meta-training diverged. Use standardize=True, or lower step_size or learning_rate.")
 
     def _width(self, x: np.ndarray) -> float:

@@ -50,11 +50,11 @@ def soft_cross_entropy(params: Params, x: Array, targets: Array, weight: Array) 
     return jnp.sum(weight * loss) / jnp.maximum(jnp.sum(weight), 1e-30)
 
 
-def mix(x: Array, targets: Array, alpha: float, *, key: Array) -> tuple[Array, Array]:
-    """mixup: each point and its label distribution averaged with those of a random partner."""
+def mix(x: Array, targets: Array, weight: Array, alpha: float, *, key: Array) -> tuple[Array, Array]:
+    """mixup: each point and its label distribution averaged with those of a partner, drawn by weight."""
     key_weight, key_partner = jax.random.split(key)
     share = jax.random.beta(key_weight, alpha, alpha, (x.shape[0], 1), x.dtype)
-    partner = jax.random.permutation(key_partner, x.shape[0])
+    partner = jax.random.choice(key_partner, x.shape[0], (x.shape[0],), p=weight)
     return share * x + (1 - share) * x[partner], share * targets + (1 - share) * targets[partner]
 
 
@@ -65,7 +65,7 @@ def update(
     targets = jax.nn.one_hot(batch.y, state.params[-1].b.shape[0], dtype=batch.x.dtype)
     x = batch.x
     if config.mixup > 0:
-        x, targets = mix(x, targets, config.mixup, key=key)
+        x, targets = mix(x, targets, batch.represents, config.mixup, key=key)
     loss, gradient = jax.value_and_grad(soft_cross_entropy)(state.params, x, targets, batch.represents)
     change, optimiser = ADAM.update(gradient, state.optimiser)
     params = jax.tree.map(lambda p, c: p - learning_rate * (c + config.weight_decay * p), state.params, change)

@@ -72,7 +72,8 @@ class MLEClassifier(NMLEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike, represents: ArrayLike | None = None) -> Self:
         """Train from scratch. `represents`: how many points each row stands for (one number, or one per row)."""
         rows, labels, counts = self._validated(X, y, represents)
-        self._fit_scaling(rows)
+        self._fit_scaling(rows, counts)
+        rows, labels, counts = rows[counts > 0], labels[counts > 0], counts[counts > 0]
         seed = check_random_state(self.random_state).randint(2**31)
         key_init, key_split, key = jax.random.split(jax.random.key(seed), 3)
         state = mle.init((rows.shape[1], *self.hidden, len(self.classes_)), key=key_init)

@@ -95,12 +95,12 @@ def log_likelihoods(training: Training, params: Params, data: Data, queries: Arr
     q, k = queries.shape[0], params[-1].b.shape[0]
     queries, labels = jnp.repeat(queries, k, axis=0), jnp.tile(jnp.arange(k), q)
     copies = jax.tree.map(lambda p: jnp.broadcast_to(p, (q * k, *p.shape)), params)
-    before, moved = np.full(q * k, np.inf), np.full(q * k, np.inf)
-    log_p = np.zeros(q * k)
+    log_p, converged = np.full(q * k, np.inf), np.zeros(q * k, dtype=bool)
     for _ in range(training.max_rounds):
         copies, new = _query_round(training, copies, data, queries, labels)
-        log_p = np.asarray(new)
-        moved, before = np.abs(np.exp(log_p) - before), np.exp(log_p)
-        if moved.max() < training.tol:
+        # An answer stands once it has converged, however long the rest of the chunk takes.
+        now = np.where(converged, log_p, np.asarray(new))
+        log_p, converged = now, converged | (np.abs(np.exp(now) - np.exp(log_p)) < training.tol)
+        if converged.all():
             break
-    return log_p.reshape(q, k), (moved < training.tol).reshape(q, k)
+    return log_p.reshape(q, k), converged.reshape(q, k)
