@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from mural.study.bench_tasks import BATCHED_FLOOR, SINGLE_FLOOR, bench_tasks
-from mural.tasks import TASKS
+from mural.tasks import TASKS, UnknownTaskError
 
 
 def test_every_task_has_a_floor():
@@ -31,5 +31,5 @@ def test_the_shuffled_maze_is_measured_too():
 
 
 def test_unknown_tasks_are_named():
-    with pytest.raises(KeyError, match="no task 'chess'"):
+    with pytest.raises(UnknownTaskError, match="no task 'chess'"):
         list(bench_tasks(["chess"]))

@@ -14,7 +14,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 from mural.tasks import DisplayError, MissingExtraError
-from mural.tasks.ant import AntMaze, maze_distance
+from mural.tasks.ant import AntMaze
 from mural.tasks.ant_gait import HEADING, OPTIONS, Steering, gait, heading
 from mural.tasks.mujoco_base import PhysicsError
 
@@ -62,11 +62,6 @@ def test_metric_agrees_with_dijkstra_on_a_grid(ant):
     np.testing.assert_allclose(measured[free], expected[free], atol=1e-9)
 
 
-def test_metric_of_one_state_and_of_many_agree(ant):
-    xy = np.random.default_rng(0).uniform([-7, -5.5], [7, 5.5], (500, 2))
-    np.testing.assert_array_equal(ant.distance(xy_to_obs(xy)), [maze_distance(*point) for point in xy.tolist()])
-
-
 # The model
 
 
@@ -98,36 +93,6 @@ def deepest(task) -> float:
     return float(task.data.contact.dist.min(initial=0.0))
 
 
-def test_ten_thousand_random_steps_are_sane(ant):
-    rng = np.random.default_rng(0)
-    depth, low, high = 0.0, np.full(3, np.inf), np.full(3, -np.inf)
-    inside = False
-    for t in range(10_000):
-        if t % ant.horizon == 0:
-            ant.reset(seed=t)
-        obs, *_ = ant.step(rng.uniform(-1, 1, 8))
-        depth = min(depth, deepest(ant))
-        low, high = np.minimum(low, obs[:3]), np.maximum(high, obs[:3])
-        inside |= bool(abs(obs[0]) < 1.25 and obs[1] > -2.5)
-    assert depth > -0.005
-    assert not inside
-    assert (low > [-7, -5.5, 0.1]).all()
-    assert (high < [7, 5.5, 1.5]).all()
-    assert not ant.data.warning.number.any()
-
-
-@pytest.mark.parametrize("period", [1, 3])
-def test_extreme_alternating_actions_do_not_blow_up(ant, period):
-    ant.reset(seed=0)
-    pattern = np.random.default_rng(period).choice([-1.0, 1.0], 8)
-    fastest = 0.0
-    for t in range(ant.horizon):
-        obs, *_ = ant.step(pattern * (-1.0) ** (t // period))
-        fastest = max(fastest, float(np.abs(ant.data.qvel).max()))
-    assert fastest < 15.0
-    assert obs in ant.observation_space
-
-
 @pytest.mark.parametrize("target", [(0.0, 4.5), (-9.0, 4.0), (-5.0, 9.0)], ids=["wall", "west", "north"])
 def test_walls_hold_a_running_ant(ant, target):
     ant.reset(seed=0)
@@ -156,14 +121,11 @@ def test_the_eight_copies_of_the_gait_walk_alike(ant):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_scripted_ant_reaches_the_goal(ant, seed):
-    """From the start, and (other seeds) after ten random actions there."""
+def test_the_scripted_ant_reaches_the_goal_after_ten_random_actions(ant, seed):
     ant.reset(seed=seed)
     rng = np.random.default_rng(seed)
     for t in range(ant.horizon):
-        random = seed > 0 and t < 10
-        *_, truncated, info = ant.step(rng.uniform(-1, 1, 8) if random else ant.scripted_action())
-    assert truncated
+        *_, info = ant.step(rng.uniform(-1, 1, 8) if t < 10 else ant.scripted_action())
     assert info["is_success"], info
 
 

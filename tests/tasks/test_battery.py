@@ -89,6 +89,11 @@ def test_an_episode_has_no_reward_no_end_and_is_truncated_at_the_horizon(task, n
         assert isinstance(info["is_success"], bool)
         assert info["distance"] == pytest.approx(float(task.distance(obs)), abs=1e-12)
         assert info["is_success"] == (info["distance"] < task.success_threshold)
+        assert info["xy"].shape == (2,)
+        np.testing.assert_array_equal(info["xy"], task.xy())
+    kept = info["xy"].copy()
+    task.step(-action)
+    np.testing.assert_array_equal(info["xy"], kept)  # what was handed out does not change any more
 
 
 def test_same_seed_and_actions_give_the_same_states(task, name):
@@ -99,24 +104,6 @@ def test_same_seed_and_actions_give_the_same_states(task, name):
     twin.close()
     assert np.array(first).tobytes() == np.array(second).tobytes()
     assert np.array(first).tobytes() == np.array(rollout(task, 3, actions)).tobytes()
-
-
-def test_extreme_and_random_actions_keep_the_state_sane(task, name):
-    """Uniform, bang-bang and held actions. What is particular to a robot's physics has its own tests."""
-    n = 1_000 if find(name).robots else 10_000
-    rng = np.random.default_rng(0)
-    size = task.action_space.shape
-    held = np.zeros(size)
-    for t in range(n):
-        if t % task.horizon == 0:
-            task.reset(seed=t)
-        if t % 20 == 0:
-            held = rng.choice([-1.0, 1.0], size)
-        kind = t // 200 % 3
-        action = (rng.uniform(-1, 1, size), rng.choice([-1.0, 1.0], size), held)[kind]
-        obs, *_, info = task.step(action)
-        assert obs in task.observation_space, obs
-        assert np.isfinite(info["distance"])
 
 
 # Examples and metric
@@ -180,9 +167,8 @@ def test_metric_and_view_are_batched(task, name):
     np.testing.assert_array_equal(seen, obs[..., : seen.shape[-1]])
 
 
-def test_the_scripted_controller_succeeds_nine_times_in_ten(task, name):
-    if name == "ant-maze":
-        pytest.skip("an open-loop gait crosses part of the path; the ant's own test measures how much")
+def test_the_scripted_controller_succeeds_nine_times_in_ten(task):
+    """At the last step, which is the one that counts."""
     reached = 0
     for seed in range(10):
         *_, info = task.reset(seed=seed)
@@ -190,8 +176,6 @@ def test_the_scripted_controller_succeeds_nine_times_in_ten(task, name):
             action = task.scripted_action()
             assert action.shape == task.action_space.shape
             *_, info = task.step(action)
-            if info["is_success"]:
-                break
         reached += info["is_success"]
     assert reached >= 9
 
@@ -250,10 +234,11 @@ def test_unknown_render_modes_are_refused(name):
 
 
 def test_gymnasium_checks_the_task_without_a_warning(name):
-    wrapped = gymnasium.make(find(name).id)
-    # The checker would open a window for "human"; rgb_array has its own test below.
-    check_env(wrapped.unwrapped, skip_render_check=True)
-    wrapped.close()
+    task = gymnasium.make(find(name).id, render_mode="rgb_array").unwrapped
+    # The checker tries every mode that is declared; a test must not open windows.
+    task.metadata = task.metadata | {"render_modes": ["rgb_array"]}
+    check_env(task)
+    task.close()
 
 
 def test_the_wrapped_environment_runs_an_episode(name):

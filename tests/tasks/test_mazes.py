@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from mural.tasks import TASKS, MissingExtraError, describe, find, make
+from mural.tasks import TASKS, MissingExtraError, UnknownTaskError, describe, find, make
 from mural.tasks.maze import ZIGZAG
 from mural.tasks.maze_picture import AGENT, DONE, FLOOR, WALL, maze_frame
 from mural.tasks.mazes import HIDDEN_REWARDS
@@ -51,6 +51,22 @@ def test_the_scripted_controller_succeeds_from_everywhere(name):
         for _ in range(task.horizon):
             *_, info = task.step(task.scripted_action())
         assert info["is_success"], place
+
+
+@pytest.mark.parametrize("name", [name for name, spec in TASKS.items() if not spec.robots])
+def test_ten_thousand_random_steps(name):
+    """Uniform, bang-bang and held actions; the robots have theirs with their physics."""
+    task, rng, held = make(name), np.random.default_rng(0), np.zeros(2)
+    for t in range(10_000):
+        if t % task.horizon == 0:
+            task.reset(seed=t)
+        if t % 8 == 0:
+            held = rng.choice([-1.0, 1.0], 2)
+        action = (rng.uniform(-1, 1, 2), rng.choice([-1.0, 1.0], 2), held)[t // task.horizon % 3]
+        obs, *_, info = task.step(action)
+        assert obs in task.observation_space, obs
+        assert task.layout.is_free(info["xy"])
+        assert np.isfinite(info["distance"])
 
 
 # Double maze
@@ -127,8 +143,23 @@ def test_names_and_ids():
         assert find(name) is find(spec.id) is spec
         assert spec.id in gymnasium.registry
         assert spec.id.startswith("mural/")
-    with pytest.raises(KeyError, match=r"no task 'zigzag'.*zigzag-maze"):
-        find("zigzag")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("zigzag", "zigzag-maze"),
+        ("ant_maze", "ant-maze"),
+        ("SawyerDoor-v0", "mural/SawyerDoor-v0"),
+        ("push", "sawyer-push"),
+        ("hand", "hand-reposition"),
+    ],
+)
+def test_a_wrong_name_gets_the_nearest_right_one(wrong, right):
+    with pytest.raises(UnknownTaskError, match=rf"no task '{wrong}'; did you mean '{right}'\? there are zigzag-maze, "):
+        find(wrong)
+    with pytest.raises(UnknownTaskError, match="no task 'xyz'; there are zigzag-maze, "):
+        find("xyz")
 
 
 def test_the_list_of_tasks_says_what_to_install(monkeypatch):
@@ -181,7 +212,7 @@ def test_the_window_shows_frames(monkeypatch):
     shown = []
     window = types.SimpleNamespace(show=shown.append, close=lambda: shown.append("closed"))
     monkeypatch.setenv("DISPLAY", ":0")
-    monkeypatch.setattr("mural.tasks.window.Window", lambda title: window)
+    monkeypatch.setattr("mural.tasks.window.FrameWindow", lambda title, fps: window)
     task = make("zigzag-maze", render_mode="human")
     task.reset()
     task.step([1.0, 1.0])
@@ -193,8 +224,8 @@ def test_the_window_shows_frames(monkeypatch):
 
 def test_a_back_end_without_windows_is_named(monkeypatch):
     from mural.tasks import DisplayError
-    from mural.tasks.window import Window
+    from mural.tasks.window import FrameWindow
 
     monkeypatch.setenv("MPLBACKEND", "agg")
     with pytest.raises(DisplayError, match="rgb_array"):
-        Window("maze")
+        FrameWindow("maze", 10)

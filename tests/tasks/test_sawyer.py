@@ -154,61 +154,6 @@ def test_without_metaworld_the_error_says_what_to_install(monkeypatch):
 # Physics
 
 
-def check_scene(task) -> None:
-    """What must hold in any state, whatever was done."""
-    if isinstance(task, sawyer_push.SawyerPush):
-        low, high = task.hand_low[:2] - 0.09, task.hand_high[:2] + 0.09  # paddle and puck
-        assert (low < task.puck).all()
-        assert (task.puck < high).all()
-        assert abs(task.data.joint("z").qpos[0]) < 0.003, "the puck left the table's surface"
-    elif isinstance(task, sawyer_pick.SawyerPick):
-        assert abs(task.ball[0]) < sawyer_pick.TRAY[0] - sawyer_pick.BALL_RADIUS + DEEPEST
-        assert abs(task.ball[1] - 0.6) < sawyer_pick.TRAY[1] - sawyer_pick.BALL_RADIUS + DEEPEST
-        assert sawyer_pick.BALL_RADIUS - DEEPEST < task.ball[2] < 0.32
-    else:
-        assert -0.02 < task.angle < sawyer_door.ANGLE_MAX + 0.02
-
-
-def watched(task):
-    """Make the task note the deepest contact within its control steps (before each part of one)."""
-    ramp, seen = task._ramp, [0.0]
-
-    def noting(fraction):
-        seen[0] = max(seen[0], depth(task))
-        ramp(fraction)
-
-    task._ramp = noting
-    return seen
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_ten_thousand_random_steps(name):
-    task, rng = make(name), np.random.default_rng(0)
-    deepest = watched(task)
-    size, held = task.action_space.shape, 0.0
-    for t in range(10_000):
-        if t % task.horizon == 0:
-            task.reset(seed=t)
-        if t % 8 == 0:
-            held = rng.choice([-1.0, 1.0], size)
-        # Half of the episodes shake, half wander far: only the latter get to the walls and bring things down.
-        obs = task.step(rng.uniform(-1, 1, size) if t // task.horizon % 2 else held)[0]
-        assert np.isfinite(obs).all()
-        check_scene(task)
-    assert not task.data.warning.number.any()
-    assert deepest[0] < DEEPEST
-
-
-def test_extreme_actions_do_not_blow_up_the_energy(task):
-    """The heaviest link at full speed has about 3 J."""
-    for period in (1, 2, 5):
-        task.reset(seed=0)
-        for t in range(50):
-            task.step(np.full(task.action_space.shape, 1.0 if t // period % 2 else -1.0))
-            task._mujoco.mj_energyVel(task.model, task.data)
-            assert task.data.energy[1] < 8.0
-
-
 def test_a_pickle_from_the_middle_of_contact_continues_bit_for_bit(task):
     run_script(task, seed=5, steps=27)
     twin = pickle.loads(pickle.dumps(task))
@@ -275,10 +220,6 @@ def test_the_door_opens_only_by_its_handle(door):
 
 
 # Scripts and examples
-
-
-def test_the_script_succeeds(task):
-    assert sum(run_script(task, seed=100 + s)["is_success"] for s in range(10)) >= 9
 
 
 def test_success_examples_are_varied_successes(task):

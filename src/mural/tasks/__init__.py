@@ -3,7 +3,7 @@
 Importing this module registers ``mural/ZigzagMaze-v0`` and the others with Gymnasium.
 """
 
-from mural.tasks.base import ActionError, DisplayError, MissingExtraError, Task
+from mural.tasks.base import ActionError, DisplayError, MissingExtraError, Task, UnknownTaskError
 from mural.tasks.registry import TASKS, TaskSpec, describe, find, make, register_all
 
 register_all()
@@ -15,6 +15,7 @@ __all__ = [
     "MissingExtraError",
     "Task",
     "TaskSpec",
+    "UnknownTaskError",
     "describe",
     "find",
     "make",

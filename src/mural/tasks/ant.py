@@ -13,12 +13,11 @@ from typing import Any, ClassVar
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mural.tasks.ant_gait import Steering
+from mural.tasks.base import Floats
 from mural.tasks.mujoco_base import MujocoTask
-
-Floats = NDArray[np.float64]
 
 HORIZON = 400  # release
 THRESHOLD = 5.0  # paper A.4.2
@@ -51,20 +50,6 @@ EXAMPLE_ACTIONS = 10  # … and take this many random actions
 ROUTE = ((-2.6, -4.0), (2.6, -4.0), GOAL)
 
 WALL_RGBA, GOAL_RGBA = (0.36, 0.43, 0.55, 1.0), (0.10, 0.75, 0.25, 1.0)
-
-
-def maze_distance(x: float, y: float) -> float:
-    """Length of the shortest path along the axes from (x, y) around the wall to the goal.
-
-    The release measures in Manhattan legs, which is where its 25 from start to goal comes from (11 across,
-    7 down, 7 up); the threshold of 5 belongs to that measure, so it is used here. The wall is as drawn: not
-    inflated by the ant's size.
-    """
-    across = abs(x - GOAL[0])
-    if x >= WALL_X[1]:
-        return across + abs(y - GOAL[1])
-    lowest = min(y, WALL_Y[0])
-    return across + ((y - lowest) + (GOAL[1] - lowest))
 
 
 class AntMaze(MujocoTask):
@@ -122,37 +107,33 @@ class AntMaze(MujocoTask):
         return np.array(self.data.qpos)
 
     def distance(self, obs: ArrayLike) -> Floats:
-        """Maze distance of the torso to the goal; see `maze_distance`."""
-        xyz = np.asarray(obs, dtype=np.float64)
-        x, y = xyz[..., 0], xyz[..., 1]
+        """Length of the shortest path along the axes from the torso around the wall to the goal.
+
+        The release measures in Manhattan legs, which is where its 25 from start to goal comes from (11 across,
+        7 down, 7 up); the threshold of 5 belongs to that measure, so it is used here. The wall is as drawn:
+        not inflated by the ant's size.
+        """
+        torso = np.asarray(obs, dtype=np.float64)
+        x, y = torso[..., 0], torso[..., 1]
         lowest = np.minimum(y, WALL_Y[0])
         vertical = np.where(x >= WALL_X[1], np.abs(y - GOAL[1]), (y - lowest) + (GOAL[1] - lowest))
         return np.asarray(np.abs(x - GOAL[0]) + vertical)
 
-    def _distance_now(self, obs: Floats) -> float:
-        return maze_distance(float(obs[0]), float(obs[1]))
-
-    def _extra_info(self) -> dict[str, Any]:
-        return {"xy": self.data.qpos[:2].copy()}
+    def xy(self) -> Floats:
+        """The torso's place, [2]."""
+        return np.array(self.data.qpos[:2])
 
     def scripted_action(self) -> Floats:
         """A fixed sine gait, turned to whichever of eight directions points along the route."""
         return self._steering.act(self.data.qpos[:7])
 
-    def _make_examples(self, n: int, rng: np.random.Generator) -> Floats:
+    def _succeed(self, rng: np.random.Generator) -> None:
         """As in the release: placed near the goal, then ten random actions."""
-        examples: list[Floats] = []
-        with self._undisturbed():
-            while len(examples) < n:
-                self._place(GOAL[0] + rng.uniform(*EXAMPLE_X), GOAL[1] + rng.uniform(*EXAMPLE_Y))
-                actions = rng.uniform(-1.0, 1.0, (EXAMPLE_ACTIONS, 8))
-                if self._touches_wall():
-                    continue  # the upper edge of the release's range puts the legs into the wall
-                for action in actions:
-                    self._advance(action)
-                if self.is_success(obs := self.observe()):
-                    examples.append(obs)
-        return np.stack(examples)
+        self._place(GOAL[0] + rng.uniform(*EXAMPLE_X), GOAL[1] + rng.uniform(*EXAMPLE_Y))
+        while self._touches_wall():  # the upper edge of the release's range puts the legs into the wall
+            self._place(GOAL[0] + rng.uniform(*EXAMPLE_X), GOAL[1] + rng.uniform(*EXAMPLE_Y))
+        for action in rng.uniform(-1.0, 1.0, (EXAMPLE_ACTIONS, 8)):
+            self._advance(action)
 
     def _touches_wall(self) -> bool:
         return bool((self.data.contact.geom != self.model.geom("floor").id).all(axis=1).any())

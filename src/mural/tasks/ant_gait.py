@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from mural.tasks.base import Floats
 
 # Legs are counted counter-clockwise from (+x, +y), each with hip and ankle; the motors of ant.xml start with
 # the last of them.

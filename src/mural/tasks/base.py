@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
+INSTALL_ROBOTS = "pip install 'mural-rl[robots]'"
+
 # Examples per (task class, what it was constructed with, n, seed). Robots take seconds to make theirs.
 _EXAMPLES: dict[tuple[Any, ...], Floats] = {}
 
@@ -22,8 +24,17 @@ class ActionError(ValueError):
     """An action of the wrong shape, or with NaN or infinite entries."""
 
 
+class UnknownTaskError(ValueError):
+    """There is no task of this name; the message has the nearest ones that there are."""
+
+
 class MissingExtraError(ImportError):
-    """A task needs packages that are not installed; the message says which extra brings them."""
+    """A task needs a package that is not installed; the message says which extra brings it."""
+
+    @classmethod
+    def robots(cls, task: str, package: str) -> MissingExtraError:
+        """The error for a robot task."""
+        return cls(f"{task} needs the robot extra ({package} is not installed): {INSTALL_ROBOTS}")
 
 
 class DisplayError(RuntimeError):
@@ -45,7 +56,8 @@ class Task(gymnasium.Env[Floats, NDArray[Any]], ABC):
     """A task of the paper.
 
     `step` returns reward 0 (the problem has no reward; the double maze overrides `hidden_reward`), never
-    terminates, and truncates at `horizon`. `info` has ``distance`` (the task's metric) and ``is_success``.
+    terminates, and truncates at `horizon`. `info` has ``distance`` (the task's metric), ``is_success``, and
+    ``xy``: the place of the agent or of what it moves, over which coverage is counted.
     Finite actions outside the box are clipped to it; others raise `ActionError`.
     """
 
@@ -87,6 +99,10 @@ class Task(gymnasium.Env[Floats, NDArray[Any]], ABC):
         """The task's metric for observations [..., d]."""
 
     @abstractmethod
+    def xy(self) -> Floats:
+        """The current place of the agent, or of what it moves, [2], as a new array."""
+
+    @abstractmethod
     def scripted_action(self) -> Floats:
         """What a hand-written controller does now: proof that the task can be done as built."""
 
@@ -101,10 +117,6 @@ class Task(gymnasium.Env[Floats, NDArray[Any]], ABC):
     def hidden_reward(self) -> float:
         """The environment's own reward in the current state."""
         return 0.0
-
-    def _extra_info(self) -> dict[str, Any]:
-        """What `info` has besides ``distance`` and ``is_success``; new objects on every call."""
-        return {}
 
     def _distance_now(self, obs: Floats) -> float:
         """`distance` of the current observation; for tasks with a faster way to it."""
@@ -153,7 +165,7 @@ class Task(gymnasium.Env[Floats, NDArray[Any]], ABC):
 
     def _info(self, obs: Floats) -> dict[str, Any]:
         distance = self._distance_now(obs)
-        return {"distance": distance, "is_success": distance < self.success_threshold, **self._extra_info()}
+        return {"distance": distance, "is_success": distance < self.success_threshold, "xy": self.xy()}
 
     def _valid(self, action: ArrayLike) -> Floats:
         """`action` as floats inside the box, or an `ActionError`."""

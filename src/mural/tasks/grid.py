@@ -11,8 +11,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mural.tasks.base import Floats
 from mural.tasks.maze import ARENA, MazeLayout
-from mural.tasks.paths import Bools, Floats
+from mural.tasks.paths import Bools
 
 Ints = NDArray[np.int64]
 

@@ -10,8 +10,9 @@ from gymnasium.spaces import Box
 from numpy.typing import ArrayLike
 
 from mural.tasks import hand_model
+from mural.tasks.base import Floats
 from mural.tasks.hand_model import OBJECT_HEIGHT
-from mural.tasks.sawyer import STEP, Array, SawyerTask
+from mural.tasks.sawyer import STEP, SawyerTask
 
 THRESHOLD = 0.06  # paper A.4.2
 SHIFT = (-0.3, -0.3)  # left-over settings of the release: (0.87, 0.30) to (0.57, 0.00)
@@ -39,8 +40,8 @@ class HandReposition(SawyerTask):
     Action (19): targets of the 16 hand joints (-1 and 1 are the ends of their ranges), velocity of the palm.
     """
 
-    hand_low: ClassVar[Array] = np.array(HAND_LOW)
-    hand_high: ClassVar[Array] = np.array(HAND_HIGH)
+    hand_low: ClassVar[Floats] = np.array(HAND_LOW)
+    hand_high: ClassVar[Floats] = np.array(HAND_HIGH)
     image_size: ClassVar[tuple[int, int]] = (400, 480)
     success_threshold = THRESHOLD
 
@@ -71,7 +72,7 @@ class HandReposition(SawyerTask):
     def _reset(self) -> None:
         self._arrange(np.array(HAND_START), np.array(START), 0.0, np.zeros(16))
 
-    def _arrange(self, palm: Array, place: Array, turn: float, joints: Array) -> None:
+    def _arrange(self, palm: Floats, place: Floats, turn: float, joints: Floats) -> None:
         """Everything at rest: the object at `place`, turned about the vertical, the fingers at `joints`."""
         self._clear()
         self._place_hand(palm)
@@ -81,32 +82,36 @@ class HandReposition(SawyerTask):
         self.data.qpos[self._fingers] = self.data.ctrl[:] = joints
         self._settle_kinematics()
 
-    def _control(self, action: Array) -> None:
+    def _control(self, action: Floats) -> None:
         super()._control(action)
         self._fingers_from = self.data.ctrl.copy()
         self._fingers_to = self._centre + self._half * action[:16]
 
-    def _velocity(self, action: Array) -> Array:
+    def _velocity(self, action: Floats) -> Floats:
         return action[16:]
 
     def _ramp(self, fraction: float) -> None:
         super()._ramp(fraction)
         self.data.ctrl[:] = self._fingers_from + (self._fingers_to - self._fingers_from) * fraction
 
-    def observe(self) -> Array:
+    def observe(self) -> Floats:
         """Object xyz, hand joints, arm joints, palm xyz."""
         qpos, at = self.data.qpos, self._object
         return np.concatenate([qpos[at : at + 3], qpos[self._fingers], qpos[self._arm], self._hand])
 
-    def distance(self, obs: ArrayLike) -> Array:
+    def distance(self, obs: ArrayLike) -> Floats:
         """L2 distance of the object to the goal."""
         return np.asarray(np.linalg.norm(np.asarray(obs)[..., :3] - self.goal, axis=-1))
 
-    def classifier_view(self, obs: ArrayLike) -> Array:
+    def xy(self) -> Floats:
+        """The object's place, [2]."""
+        return np.array(self.data.qpos[self._object : self._object + 2])
+
+    def classifier_view(self, obs: ArrayLike) -> Floats:
         """The object's position only (paper A.4.1)."""
         return np.asarray(obs, dtype=np.float64)[..., :3]
 
-    def scripted_action(self) -> Array:
+    def scripted_action(self) -> Floats:
         """Rake: fingers behind the object, thumb beside it, one diagonal stroke; again if it slips away."""
         palm, place = self._mocap, self.data.qpos[self._object : self._object + 2]
         to_goal = self.goal[:2] - place
@@ -125,15 +130,10 @@ class HandReposition(SawyerTask):
         joints = (np.array([*RAKE_FINGER * 3, *RAKE_THUMB]) - self._centre) / self._half
         return np.concatenate([joints, velocity / max(1.0, np.abs(velocity).max())])
 
-    def _make_examples(self, n: int, rng: np.random.Generator) -> Array:
+    def _succeed(self, rng: np.random.Generator) -> None:
         """The object near the goal, turned at random; the hand anywhere above, in any pose; then settled."""
-        examples = np.empty((n, 29))
-        lowest = np.array([*HAND_LOW[:2], EXAMPLE_CLEARANCE])
-        with self._undisturbed():
-            for example in examples:
-                place = self.goal[:2] + rng.uniform(-EXAMPLE_SPREAD, EXAMPLE_SPREAD, 2)
-                joints = self._centre + self._half * rng.uniform(-1.0, 1.0, 16)
-                self._arrange(rng.uniform(lowest, self.hand_high), place, rng.uniform(-np.pi, np.pi), joints)
-                self._simulate(EXAMPLE_SETTLING)
-                example[:] = self.observe()
-        return examples
+        place = self.goal[:2] + rng.uniform(-EXAMPLE_SPREAD, EXAMPLE_SPREAD, 2)
+        joints = self._centre + self._half * rng.uniform(-1.0, 1.0, 16)
+        palm = rng.uniform([*HAND_LOW[:2], EXAMPLE_CLEARANCE], self.hand_high)
+        self._arrange(palm, place, rng.uniform(-np.pi, np.pi), joints)
+        self._simulate(EXAMPLE_SETTLING)

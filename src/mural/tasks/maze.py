@@ -12,13 +12,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mural.tasks.paths import Bools, Floats, ShortestPaths
+from mural.tasks.base import Floats
+from mural.tasks.paths import Bools, ShortestPaths
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
 
 ARENA: Box = (-4.0, -4.0, 4.0, 4.0)  # paper A.4.1: both coordinates range over [-4, 4]
 AGENT_RADIUS = 0.15  # release; the walls are inflated by it on both sides, so they are 0.3 thick
+THRESHOLD = 0.5  # paper A.4.2: success is a maze distance below this
 STEP = 0.5  # release: displacement per step at full action
 # ours: a step is made of four moves of at most 0.125, far less than the 0.3 of a wall, so nothing tunnels;
 # each goes along x and then y, so an agent that runs into a wall slides along it. 0.125 is a power of two, so

@@ -8,8 +8,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from mural.tasks.maze import ARENA, MazeLayout, Point
-from mural.tasks.raster import Canvas, Colour, Floats
+from mural.tasks.base import Floats
+from mural.tasks.maze import ARENA, THRESHOLD, MazeLayout, Point
+from mural.tasks.raster import Canvas, Colour
 
 SIZE = 512
 View = tuple[float, float, float]  # lower left corner and width of what is seen
@@ -43,7 +44,7 @@ def _ground(layout: MazeLayout, spots: tuple[Spot, ...], cell: float, view: View
     inside = ((place >= ARENA[:2]) & (place <= ARENA[2:])).all(axis=-1)
     if cell:  # all of a cell is as its centre
         place = ARENA[0] + cell * (np.floor((place - ARENA[0]) / cell) + 0.5)
-    canvas.tint(inside & (layout.distance(place) < 0.5), DONE)
+    canvas.tint(inside & (layout.distance(place) < THRESHOLD), DONE)
     if cell:
         canvas.tint(inside & ~layout.is_free(place), WALL)
         for at in np.arange(ARENA[0], ARENA[2] + cell, cell):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mural.tasks.base import Floats, Task, require_display
 from mural.tasks.grid import CELL, ShuffledGrid
-from mural.tasks.maze import ARENA, DOUBLE, SPIRAL, ZIGZAG, MazeLayout
+from mural.tasks.maze import ARENA, DOUBLE, SPIRAL, THRESHOLD, ZIGZAG, MazeLayout
 
 EXAMPLE_RADIUS = 0.05  # release: examples lie within this of the goal
 DOUBLE_EXAMPLES = ((-3.4, 2.8), (-3.0, 3.2))  # release: corners of the box of the double maze's examples
@@ -23,7 +23,7 @@ class MazeTask(Task):
 
     layout: ClassVar[MazeLayout]
     horizon = 100  # release
-    success_threshold = 0.5  # paper A.4.2
+    success_threshold = THRESHOLD
 
     def __init__(self, render_mode: str | None = None) -> None:
         super().__init__(render_mode=render_mode)
@@ -47,7 +47,7 @@ class MazeTask(Task):
 
     def observe(self) -> Floats:
         """The position, [2]."""
-        return np.array([self._x, self._y])
+        return self.xy()
 
     def distance(self, obs: ArrayLike) -> Floats:
         """Length of the shortest path around the walls to the goal, for positions [..., 2]."""
@@ -56,8 +56,9 @@ class MazeTask(Task):
     def _distance_now(self, obs: Floats) -> float:
         return self.layout.paths.distance_point(self._x, self._y)
 
-    def _extra_info(self) -> dict[str, Any]:
-        return {"xy": np.array([self._x, self._y])}
+    def xy(self) -> Floats:
+        """The true place, [2]."""
+        return np.array([self._x, self._y])
 
     def scripted_action(self) -> Floats:
         """Straight along the shortest path."""
@@ -78,9 +79,9 @@ class MazeTask(Task):
             return frame
         if self._window is None:
             require_display()
-            from mural.tasks.window import Window
+            from mural.tasks.window import FrameWindow
 
-            self._window = Window(type(self).__name__)
+            self._window = FrameWindow(type(self).__name__, self.metadata["render_fps"])
         self._window.show(frame)
         return None
 

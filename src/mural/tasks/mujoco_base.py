@@ -1,14 +1,14 @@
 """What the MuJoCo tasks share: building the model, stepping, state, rendering and pickling.
 
-A subclass gives four things: `_build_spec` (the scene as an ``MjSpec`` with a camera named ``task``),
-`_reset`, `_control` (what an action sets) and, if its targets move within a step, `_ramp`.
+A subclass gives `_build_spec` (the scene as an ``MjSpec`` with a camera named ``task``), `_reset`, `_control`
+(what an action sets), `_succeed` (a state in which the task is done) and, if its targets move within a step,
+`_ramp`.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import time
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mural.tasks.base import DisplayError, MissingExtraError, Task, has_display, require_display
+from mural.tasks.base import DisplayError, Floats, MissingExtraError, Task, has_display, require_display
+
+TRIES = 10  # per success example: most tasks need one, a change of MuJoCo must not make this wait for ever
 
 
 class PhysicsError(RuntimeError):
@@ -36,7 +38,7 @@ def require_mujoco(task: str) -> ModuleType:
     try:
         import mujoco
     except ImportError as error:
-        raise MissingExtraError(f"{task} needs the robot extra: pip install 'mural-rl[robots]'") from error
+        raise MissingExtraError.robots(task, "mujoco") from error
     module: ModuleType = mujoco
     return module
 
@@ -68,11 +70,15 @@ class MujocoTask(Task):
         """The scene as an ``mujoco.MjSpec``."""
 
     @abstractmethod
-    def _control(self, action: NDArray[np.float64]) -> None:
+    def _control(self, action: Floats) -> None:
         """Set controls and targets for the coming control step."""
 
     def _ramp(self, fraction: float) -> None:
         """Move targets before a part of the control step that ends at `fraction` (0 to 1] of it."""
+
+    @abstractmethod
+    def _succeed(self, rng: np.random.Generator) -> None:
+        """Bring the simulation into a state in which the task is done, another one each time."""
 
     # Model, stepping and state
 
@@ -85,9 +91,9 @@ class MujocoTask(Task):
         self.data = self._mujoco.MjData(self.model)
         self._warnings = self.data.warning.number  # a view: MuJoCo counts in place
         self._renderer: Any = None
-        self._viewer: Any = None
+        self._window: Any = None
 
-    def _advance(self, action: NDArray[np.float64]) -> None:
+    def _advance(self, action: Floats) -> None:
         mujoco, model, data = self._mujoco, self.model, self.data
         self._control(action)
         for chunk in range(self.chunks):
@@ -114,14 +120,14 @@ class MujocoTask(Task):
         """Put the physics into the model's initial state (the start of every `_reset`)."""
         self._mujoco.mj_resetData(self.model, self.data)
 
-    def get_physics(self) -> NDArray[np.float64]:
+    def get_physics(self) -> Floats:
         """The full state of the integrator: with it, stepping continues bit for bit."""
         kind = self._mujoco.mjtState.mjSTATE_INTEGRATION
         state = np.empty(self._mujoco.mj_stateSize(self.model, kind))
         self._mujoco.mj_getState(self.model, self.data, state, kind)
         return state
 
-    def set_physics(self, state: NDArray[np.float64]) -> None:
+    def set_physics(self, state: Floats) -> None:
         """Return to a state from `get_physics`."""
         kind = self._mujoco.mjtState.mjSTATE_INTEGRATION
         self._mujoco.mj_resetData(self.model, self.data)
@@ -137,6 +143,22 @@ class MujocoTask(Task):
             yield
         finally:
             self.set_physics(state)
+
+    def _successes(self, n: int, rng: np.random.Generator) -> Iterator[None]:
+        """Bring the simulation into `n` states in which the task is done, one after the other, and back."""
+        with self._undisturbed():
+            found = 0
+            for _ in range(TRIES * n):
+                self._succeed(rng)
+                if self.is_success(self.observe()):
+                    found += 1
+                    yield
+                if found == n:
+                    return
+        raise PhysicsError(f"{type(self).__name__}: of {TRIES * n} tries to make an example, {found} were successes")
+
+    def _make_examples(self, n: int, rng: np.random.Generator) -> Floats:
+        return np.stack([self.observe() for _ in self._successes(n, rng)])
 
     # Rendering
 
@@ -157,32 +179,26 @@ class MujocoTask(Task):
         return frame
 
     def _show(self) -> None:
-        if self._viewer is None:
+        if self._window is None:
             require_display()  # without one, MuJoCo's viewer would wait for ever
-            from mujoco import viewer
+            from mural.tasks.window import RobotWindow
 
-            self._viewer = viewer.launch_passive(self.model, self.data, show_left_ui=False, show_right_ui=False)
-            self._viewer.cam.type = self._mujoco.mjtCamera.mjCAMERA_FIXED
-            self._viewer.cam.fixedcamid = self.model.camera(self.camera).id
-            self._shown = time.monotonic()
-        self._viewer.sync()
-        # At the speed of the task's own clock: unpaced, an episode is over in a blink.
-        self._shown += 1.0 / self.metadata["render_fps"]
-        time.sleep(max(0.0, self._shown - time.monotonic()))
-        self._shown = max(self._shown, time.monotonic())
+            with self._undisturbed():  # to open the viewer is to recompute forces, which would nudge the solver
+                self._window = RobotWindow(self.model, self.data, self.camera, self.metadata["render_fps"])
+        self._window.show()
 
     def close(self) -> None:
         """Free the renderer and the window; the environment itself stays usable."""
-        for handle in (self._renderer, self._viewer):
+        for handle in (self._renderer, self._window):
             if handle is not None:
                 handle.close()
-        self._renderer = self._viewer = None
+        self._renderer = self._window = None
 
     # Pickling: the model is rebuilt, the state is kept
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        for name in ("model", "data", "_mujoco", "_warnings", "_renderer", "_viewer"):
+        for name in ("model", "data", "_mujoco", "_warnings", "_renderer", "_window"):
             state.pop(name)
         return state | {"_physics": self.get_physics()}
 

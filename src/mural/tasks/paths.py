@@ -14,7 +14,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
+from mural.tasks.base import Floats
+
 Bools = NDArray[np.bool_]
 
 # ours: walls are shrunk by this for lines of sight, so that a state that touches a wall and was rounded to

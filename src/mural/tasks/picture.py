@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +9,10 @@ import numpy as np
 from matplotlib.image import imsave
 from numpy.typing import NDArray
 
-from mural.tasks.base import Floats, Task
 from mural.tasks.grid import CELL
 from mural.tasks.maze_picture import maze_frame
 from mural.tasks.mazes import MazeTask, ShuffledMaze
+from mural.tasks.mujoco_base import MujocoTask
 from mural.tasks.registry import make
 
 Image = NDArray[np.uint8]
@@ -22,8 +20,8 @@ GAP = 6  # pixels of white between frames
 ZOOM = 1.2  # how much of a maze the close-up of its examples shows
 
 
-def examples_picture(task_name: str, path: str | Path, n: int = 16) -> Path:
-    """Write a picture of `n` success examples of a task as a PNG file.
+def examples_picture(task_name: str, path: str | Path, n: int = 16, seed: int = 0) -> Path:
+    """Write a picture of the task's ``success_examples(n, seed)`` as a PNG file.
 
     Robots: a grid of frames, one per example. Mazes: the map with the examples as points, and a close-up.
     Shuffled maze: the map with the true cells in green and frames around the cells that they are shown as.
@@ -32,7 +30,12 @@ def examples_picture(task_name: str, path: str | Path, n: int = 16) -> Path:
         raise ValueError(f"n is {n}; at least one example is needed")
     task = make(task_name, render_mode="rgb_array")
     try:
-        frames = _maze_frames(task, n) if isinstance(task, MazeTask) else _robot_frames(task, n)
+        if isinstance(task, MazeTask):
+            frames = _maze_frames(task, n, seed)
+        elif isinstance(task, MujocoTask):
+            frames = _robot_frames(task, n, seed)
+        else:
+            raise TypeError(f"there is no way to draw examples of a {type(task).__name__}")
     finally:
         task.close()
     return _write(path, tile(frames))
@@ -72,8 +75,8 @@ def tile(frames: list[Image]) -> Image:
     return sheet
 
 
-def _maze_frames(task: MazeTask, n: int) -> list[Image]:
-    examples = task.success_examples(n)
+def _maze_frames(task: MazeTask, n: int, seed: int) -> list[Image]:
+    examples = task.success_examples(n, seed)
     if isinstance(task, ShuffledMaze):
         shown = sorted({(x, y) for x, y in examples.tolist()})
         return [maze_frame(task.layout, cell=CELL, shown=shown)]
@@ -86,37 +89,13 @@ def _maze_frames(task: MazeTask, n: int) -> list[Image]:
     ]
 
 
-def _robot_frames(task: Any, n: int) -> list[Image]:
+def _robot_frames(task: MujocoTask, n: int, seed: int) -> list[Image]:
     """A frame per example, at half the task's own size."""
-    with _physics_of_observations(type(task)) as physics:
-        # Not `success_examples`, which may remember them: they have to be made now, to see their physics.
-        examples: Floats = task._make_examples(n, np.random.default_rng(0))
     frames: list[Image] = []
-    task.reset(seed=0)
-    for example in examples:
-        task.set_physics(physics[example.tobytes()])
-        frame = task.render().astype(np.float64)
+    # An example is an observation, from which a robot cannot be drawn: it is made once more, and seen.
+    for _ in task._successes(n, np.random.default_rng(seed)):
+        frame: Any = task.render()
         height, width = frame.shape[0] // 2, frame.shape[1] // 2
-        frames.append(frame.reshape(height, 2, width, 2, 3).mean(axis=(1, 3)).astype(np.uint8))
+        halves = frame.astype(np.float64).reshape(height, 2, width, 2, 3)
+        frames.append(halves.mean(axis=(1, 3)).astype(np.uint8))
     return frames
-
-
-@contextmanager
-def _physics_of_observations(kind: type[Task]) -> Iterator[dict[bytes, Floats]]:
-    """While this is open, note the physical state behind each observation that a task of this kind makes.
-
-    An example is an observation, from which a robot cannot be drawn; but it was observed in some state.
-    """
-    observe = kind.observe
-    physics: dict[bytes, Floats] = {}
-
-    def noting(self: Any) -> Floats:
-        obs = observe(self)
-        physics[obs.tobytes()] = self.get_physics()
-        return obs
-
-    kind.observe = noting  # type: ignore[method-assign]
-    try:
-        yield physics
-    finally:
-        kind.observe = observe  # type: ignore[method-assign]

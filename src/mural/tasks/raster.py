@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mural.tasks.base import Floats
+
 Colour = tuple[int, int, int]
-Floats = NDArray[np.float64]
 
 
 class Canvas:

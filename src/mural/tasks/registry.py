@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
 
-from mural.tasks.base import Task
+from mural.tasks.base import INSTALL_ROBOTS, Task, UnknownTaskError
 
 
 @dataclass(frozen=True)
@@ -92,17 +93,20 @@ TASKS: dict[str, TaskSpec] = {
 
 
 def find(name: str) -> TaskSpec:
-    """The task with this short name or Gymnasium id."""
+    """The task with this short name or Gymnasium id, or an `UnknownTaskError` with the nearest name."""
     for spec in TASKS.values():
         if name in (spec.name, spec.id):
             return spec
-    raise KeyError(f"there is no task {name!r}; there are {', '.join(TASKS)}")
+    names = [*TASKS, *(spec.id for spec in TASKS.values())]
+    near = [right for right in names if name in right] or difflib.get_close_matches(name, names, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise UnknownTaskError(f"there is no task {name!r}; {hint}there are {', '.join(TASKS)}")
 
 
 def describe() -> list[dict[str, str]]:
     """One row per task, for people: its name, id, what it is about, and what has to be installed."""
     missing = any(importlib.util.find_spec(package) is None for package in ("mujoco", "metaworld"))
-    extra = "pip install 'mural-rl[robots]'" if missing else ""
+    extra = INSTALL_ROBOTS if missing else ""
     return [
         {"name": spec.name, "id": spec.id, "summary": spec.summary, "install": extra if spec.robots else ""}
         for spec in TASKS.values()

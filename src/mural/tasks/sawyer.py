@@ -10,12 +10,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mural.tasks.base import Floats
 from mural.tasks.mujoco_base import MujocoTask
 from mural.tasks.sawyer_scene import HOME
-
-Array = NDArray[np.float64]
 
 HORIZON = 100  # release
 STEP = 0.02  # release: metres that the hand's target moves in one step at full action
@@ -26,7 +24,7 @@ LEAD = 0.009  # ours: metres by which the target may run ahead of the hand (free
 _ONE = np.ones(3)
 
 
-def _clip(x: Array, low: Array, high: Array) -> Array:
+def _clip(x: Floats, low: Floats, high: Floats) -> Floats:
     """`np.clip` without its overhead, which would cost a tenth of a step."""
     return np.minimum(np.maximum(x, low), high)
 
@@ -38,9 +36,9 @@ class SawyerTask(MujocoTask):
     chunks = CHUNKS
     horizon = HORIZON
 
-    hand_low: ClassVar[Array]
+    hand_low: ClassVar[Floats]
     """Lower corner of the box that confines the hand's target."""
-    hand_high: ClassVar[Array]
+    hand_high: ClassVar[Floats]
 
     def _build(self) -> None:
         super()._build()
@@ -53,15 +51,15 @@ class SawyerTask(MujocoTask):
         self._mocap = data.mocap_pos[0]
 
     @property
-    def hand(self) -> Array:
+    def hand(self) -> Floats:
         """Where the hand is."""
         return np.array(self._hand)
 
-    def _control(self, action: Array) -> None:
+    def _control(self, action: Floats) -> None:
         self._from = self._mocap.copy()
         self._to = _clip(self._from + STEP * self._velocity(action), self.hand_low, self.hand_high)
 
-    def _velocity(self, action: Array) -> Array:
+    def _velocity(self, action: Floats) -> Floats:
         """The part of the action that moves the hand, as a vector in [-1, 1]³."""
         return action[:3]
 
@@ -69,7 +67,7 @@ class SawyerTask(MujocoTask):
         glide = self._from + (self._to - self._from) * fraction
         self._mocap[:] = _clip(glide, self._hand - LEAD, self._hand + LEAD)
 
-    def _place_hand(self, position: Array) -> None:
+    def _place_hand(self, position: Floats) -> None:
         """Put the hand, at rest and pointing down, at `position`: inverse kinematics from the home pose."""
         mujoco, model, data = self._mujoco, self.model, self.data
         data.qpos[self._arm] = HOME
@@ -91,6 +89,6 @@ class SawyerTask(MujocoTask):
         data.mocap_pos[0] = position
         data.mocap_quat[0] = (1.0, 0.0, 0.0, 0.0)
 
-    def _towards(self, aim: Array) -> Array:
+    def _towards(self, aim: Floats) -> Floats:
         """The velocity action that brings the hand's target to `aim`, or as near as one step can."""
         return _clip((aim - self._mocap) / STEP, -_ONE, _ONE)

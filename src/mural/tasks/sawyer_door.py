@@ -10,7 +10,8 @@ from gymnasium.spaces import Box
 from numpy.typing import ArrayLike
 
 from mural.tasks import sawyer_scene as scene
-from mural.tasks.sawyer import Array, SawyerTask
+from mural.tasks.base import Floats
+from mural.tasks.sawyer import SawyerTask
 from mural.tasks.sawyer_scene import FIXED, OBJECT, SOLIMP, SOLREF, TOOL
 
 GOAL = np.pi / 4  # paper, A.4.1: 45 degrees (release: 0.80 rad)
@@ -38,8 +39,8 @@ FRICTION = (0.5, 0.005, 0.0001)
 class SawyerDoor(SawyerTask):
     """The hand's velocity (3) opens a door to `GOAL`. Observation: hand xyz, door angle in radians."""
 
-    hand_low: ClassVar[Array] = np.array(HAND_LOW)
-    hand_high: ClassVar[Array] = np.array(HAND_HIGH)
+    hand_low: ClassVar[Floats] = np.array(HAND_LOW)
+    hand_high: ClassVar[Floats] = np.array(HAND_HIGH)
     success_threshold = THRESHOLD
 
     def __init__(self, render_mode: str | None = None) -> None:
@@ -151,41 +152,44 @@ class SawyerDoor(SawyerTask):
         return float(self._angle[0])
 
     def _reset(self) -> None:
+        self._start(self.np_random)
+
+    def _start(self, rng: np.random.Generator) -> None:
         self._clear()
         self._place_hand(np.array(HAND_START))
-        self._angle[0] = self.np_random.uniform(0.0, START_ANGLE)
+        self._angle[0] = rng.uniform(0.0, START_ANGLE)
         self._settle_kinematics()
 
-    def observe(self) -> Array:
+    def observe(self) -> Floats:
         """Hand xyz, door angle."""
         return np.array([*self._hand, self.angle])
 
-    def distance(self, obs: ArrayLike) -> Array:
+    def distance(self, obs: ArrayLike) -> Floats:
         """Difference of the door's angle to the goal, in radians (paper, A.4.2)."""
         return np.asarray(np.abs(np.asarray(obs)[..., 3] - self.goal[0]))
 
-    def _make_examples(self, n: int, rng: np.random.Generator) -> Array:
-        """The scripted controller opens the door to angles near the goal, hooked here and there."""
-        env, examples = SawyerDoor(), np.empty((n, 4))
-        for row in examples:
-            env.reset(seed=int(rng.integers(2**31)))
-            angle = GOAL + rng.uniform(-EXAMPLE_SPREAD, EXAMPLE_SPREAD)
-            shift = rng.uniform((-0.03, -0.03), (0.03, 0.01))
-            for _ in range(36):  # done since about the 27th
-                env.step(env._script(angle, *shift))
-            row[:] = env.observe()
-        return examples
+    def xy(self) -> Floats:
+        """The hook's place, seen from above, [2]."""
+        return self.hand[:2]
 
-    def scripted_action(self) -> Array:
+    def _succeed(self, rng: np.random.Generator) -> None:
+        """The scripted controller opens the door to an angle near the goal, hooked somewhere along the bar."""
+        self._start(rng)
+        angle = GOAL + rng.uniform(-EXAMPLE_SPREAD, EXAMPLE_SPREAD)
+        shift, depth = rng.uniform((-0.03, -0.03), (0.03, 0.01))
+        for _ in range(36):  # done since about the 27th
+            self._advance(self._script(angle, shift, depth))
+
+    def scripted_action(self) -> Floats:
         """Hook the handle from above and pull along the door's arc."""
         return self._script(GOAL, 0.0, 0.0)
 
-    def _on_door(self, angle: float, along: float, out: float) -> Array:
+    def _on_door(self, angle: float, along: float, out: float) -> Floats:
         """The xy of a point of the door (seen from its hinge when closed) when it is open by `angle`."""
         c, s = np.cos(angle), np.sin(angle)
         return np.array([HINGE[0] + c * along - s * out, HINGE[1] + s * along + c * out])
 
-    def _script(self, angle: float, shift: float, depth: float) -> Array:
+    def _script(self, angle: float, shift: float, depth: float) -> Floats:
         """Open to `angle` with the hook `shift` along the bar and `depth` from its usual height in it."""
         hand, bar = self.hand, HINGE[2] + BAR[2]
         low = bar - 0.03 + depth

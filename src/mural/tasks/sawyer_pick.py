@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from mural.tasks import sawyer_scene as scene
-from mural.tasks.sawyer import Array, SawyerTask
+from mural.tasks.base import Floats
+from mural.tasks.sawyer import SawyerTask
 from mural.tasks.sawyer_scene import FIXED, OBJECT, SOLIMP, SOLREF, TOOL
 
 GOAL = (0.0, 0.60, 0.20)  # release
@@ -40,8 +41,8 @@ RIM = (0.004, 0.0125)  # half thickness and half height
 class SawyerPick(SawyerTask):
     """Hand velocity and gripper (4) raise a ball to `GOAL`. Observation: hand xyz, ball xyz, tightness."""
 
-    hand_low: ClassVar[Array] = np.array(HAND_LOW)
-    hand_high: ClassVar[Array] = np.array(HAND_HIGH)
+    hand_low: ClassVar[Floats] = np.array(HAND_LOW)
+    hand_high: ClassVar[Floats] = np.array(HAND_HIGH)
     success_threshold = THRESHOLD
 
     def __init__(self, render_mode: str | None = None) -> None:
@@ -173,7 +174,7 @@ class SawyerPick(SawyerTask):
         self._left = int(self.model.joint("left").qposadr[0])
 
     @property
-    def ball(self) -> Array:
+    def ball(self) -> Floats:
         """Where the ball is."""
         return np.array(self._ball)
 
@@ -184,41 +185,44 @@ class SawyerPick(SawyerTask):
         return float(min(max(1.0 - opening / OPEN, 0.0), 1.0))
 
     def _reset(self) -> None:
+        self._start(self.np_random)
+
+    def _start(self, rng: np.random.Generator) -> None:
         self._clear()
         self._place_hand(np.array(HAND_START))
         self.data.qpos[[self._right, self._left]] = self.data.ctrl[0] = OPEN
-        self._ball[:] = [*self.np_random.uniform(BALL_LOW, BALL_HIGH), BALL_RADIUS]
+        self._ball[:] = [*rng.uniform(BALL_LOW, BALL_HIGH), BALL_RADIUS]
         self._settle_kinematics()
 
-    def _control(self, action: Array) -> None:
+    def _control(self, action: Floats) -> None:
         super()._control(action)
         self.data.ctrl[0] = OPEN * 0.5 * (1.0 - action[3])  # -1 opens, 1 closes
 
-    def observe(self) -> Array:
+    def observe(self) -> Floats:
         """Hand xyz, ball xyz, tightness of the gripper."""
         return np.array([*self._hand, *self._ball, self.tightness])
 
-    def distance(self, obs: ArrayLike) -> Array:
+    def distance(self, obs: ArrayLike) -> Floats:
         """L2 distance of the ball to the goal (paper, A.4.2)."""
         return np.asarray(np.linalg.norm(np.asarray(obs)[..., 3:6] - self.goal, axis=-1))
 
-    def _make_examples(self, n: int, rng: np.random.Generator) -> Array:
-        """The scripted controller grasps balls here and there and holds each somewhere near the goal."""
-        env, examples = SawyerPick(), np.empty((n, 7))
-        for row in examples:
-            env.reset(seed=int(rng.integers(2**31)))
-            place = self.goal + rng.uniform(-EXAMPLE_SPREAD, EXAMPLE_SPREAD, 3)
-            grasp = rng.uniform((0.0, -0.006, -0.010), (0.0, 0.006, 0.005))
-            for _ in range(30):  # done since about the 20th
-                env.step(env._script(place, grasp))
-            row[:] = env.observe()
-        return examples
+    def xy(self) -> Floats:
+        """The ball's place, seen from above, [2]."""
+        return self.ball[:2]
 
-    def scripted_action(self) -> Array:
+    def _succeed(self, rng: np.random.Generator) -> None:
+        """The scripted controller grasps a ball somewhere and holds it somewhere near the goal."""
+        self._start(rng)
+        place = self.goal + rng.uniform(-EXAMPLE_SPREAD, EXAMPLE_SPREAD, 3)
+        grasp = rng.uniform((0.0, -0.006, -0.010), (0.0, 0.006, 0.005))
+        for _ in range(30):  # done since about the 20th
+            self._advance(self._script(place, grasp))
+
+    def scripted_action(self) -> Floats:
         """Open above the ball, go down, close, and bring the ball to the goal."""
         return self._script(self.goal, np.zeros(3))
 
-    def _script(self, place: Array, grasp: Array) -> Array:
+    def _script(self, place: Floats, grasp: Floats) -> Floats:
         """Hold the ball by the point `grasp` (seen from its centre) and bring it to `place`."""
         hand, grip = self.hand, -1.0
         offset = self.ball + grasp - hand

@@ -10,7 +10,8 @@ from gymnasium.spaces import Box
 from numpy.typing import ArrayLike
 
 from mural.tasks import sawyer_scene as scene
-from mural.tasks.sawyer import FRAME_SKIP, Array, SawyerTask
+from mural.tasks.base import Floats
+from mural.tasks.sawyer import FRAME_SKIP, SawyerTask
 from mural.tasks.sawyer_scene import FIXED, OBJECT, SOLIMP, SOLREF, TOOL
 
 GOAL = (0.0, 0.75)  # release
@@ -32,8 +33,8 @@ REACH = 0.10  # how far outside the hand's box the puck can be pushed (paddle an
 class SawyerPush(SawyerTask):
     """The hand (2 velocities) pushes a puck to `GOAL`. Observation: hand xyz, puck xy."""
 
-    hand_low: ClassVar[Array] = np.array([*HAND_LOW, HAND_Z])
-    hand_high: ClassVar[Array] = np.array([*HAND_HIGH, HAND_Z])
+    hand_low: ClassVar[Floats] = np.array([*HAND_LOW, HAND_Z])
+    hand_high: ClassVar[Floats] = np.array([*HAND_HIGH, HAND_Z])
     success_threshold = THRESHOLD
 
     def __init__(self, render_mode: str | None = None) -> None:
@@ -115,44 +116,41 @@ class SawyerPush(SawyerTask):
         self._puck = self.data.qpos[start : start + 2]
 
     @property
-    def puck(self) -> Array:
+    def puck(self) -> Floats:
         """Where the puck is (xy)."""
         return np.array(self._puck)
 
     def _reset(self) -> None:
         self._arrange(np.array(HAND_START), np.array([self.np_random.uniform(-PUCK_X, PUCK_X), PUCK_Y]))
 
-    def _arrange(self, hand: Array, puck: Array) -> None:
+    def _arrange(self, hand: Floats, puck: Floats) -> None:
         self._clear()
         self._place_hand(np.array([*hand, HAND_Z]))
         self._puck[:] = puck
         self._settle_kinematics()
 
-    def _velocity(self, action: Array) -> Array:
+    def _velocity(self, action: Floats) -> Floats:
         return np.array([action[0], action[1], 0.0])
 
-    def observe(self) -> Array:
+    def observe(self) -> Floats:
         """Hand xyz, puck xy."""
         return np.array([*self._hand, *self._puck])
 
-    def distance(self, obs: ArrayLike) -> Array:
+    def distance(self, obs: ArrayLike) -> Floats:
         """L2 distance of the puck to the goal (paper, A.4.2)."""
         return np.asarray(np.linalg.norm(np.asarray(obs)[..., 3:5] - self.goal, axis=-1))
 
-    def _extra_info(self) -> dict[str, Any]:
-        return {"xy": self.puck}
+    def xy(self) -> Floats:
+        """The puck's place, [2]."""
+        return self.puck
 
-    def _make_examples(self, n: int, rng: np.random.Generator) -> Array:
+    def _succeed(self, rng: np.random.Generator) -> None:
         """Puck near the goal, hand right behind it, both jittered, then half a second to settle."""
-        env, examples = SawyerPush(), np.empty((n, 5))
-        for row in examples:
-            puck, hand = self.goal + rng.uniform(-EXAMPLE_SPREAD, EXAMPLE_SPREAD, (2, 2))
-            env._arrange(hand - (0.0, CONTACT[1] + 2 * EXAMPLE_SPREAD), puck)
-            env._simulate(5 * FRAME_SKIP)
-            row[:] = env.observe()
-        return examples
+        puck, hand = self.goal + rng.uniform(-EXAMPLE_SPREAD, EXAMPLE_SPREAD, (2, 2))
+        self._arrange(hand - (0.0, CONTACT[1] + 2 * EXAMPLE_SPREAD), puck)
+        self._simulate(5 * FRAME_SKIP)
 
-    def scripted_action(self) -> Array:
+    def scripted_action(self) -> Floats:
         """Push the puck sideways until it faces the goal, then forwards from behind."""
         hand, puck = self.hand[:2], self.puck
         error = self.goal - puck

@@ -43,7 +43,7 @@ def arm_file() -> Path:
     """The Sawyer model inside the installed ``metaworld`` package."""
     found = importlib.util.find_spec("metaworld")
     if found is None or not found.submodule_search_locations:
-        raise MissingExtraError("The Sawyer tasks need the robot extra: pip install 'mural-rl[robots]'")
+        raise MissingExtraError.robots("The Sawyer arm", "metaworld")
     return Path(found.submodule_search_locations[0]) / "assets" / "objects" / "xyz_base.xml"
 
 
