@@ -41,10 +41,10 @@ class MetaNMLClassifier(NMLEstimator):
     step_size, steps : α and the number of the gradient steps of a query. More `steps` come nearer to exact CNML at a
         much higher price; `set_params(steps=…)` after `fit` is allowed.
     query_weight : k_query, how many points the query counts for.
-    query_in_every_batch : the paper's importance weighting: the query is in every batch, with the weight of one point of
-        all of D. False: it is there as often as any other point would be.
-    train_points, adapt_points : points of D in a batch of meta-training and of a query, drawn at random (the paper: 63 for
-        both). None takes all of D, which for queries costs little and makes answers smooth.
+    query_in_every_batch : the paper's importance weighting: the query is in every batch, with the weight of one point
+        of all of D. False: it is there as often as any other point would be.
+    train_points, adapt_points : points of D in a batch of meta-training and of a query, drawn at random (the paper: 63
+        for both). None takes all of D, which for queries costs little and makes answers smooth.
     outer_points : points of D per task in the meta-training loss, drawn in proportion to their weight. None takes all.
     outside_share, proposal : which share of the query tasks lies outside D, and where: "auto", "box", "pairs", or a
         function (key, data, count) → inputs.
