@@ -1,0 +1,48 @@
+"""Four classifiers of the same zigzag-maze data as rewards: two by maximum likelihood, the ideal, and meta-NML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from mural.nml import MetaNMLClassifier, MLEClassifier
+from mural.study.figures.maze_axes import draw_map, map_points, save
+from mural.study.maze_data import MAZE_GRID, zigzag_data
+from mural.tasks.maze import ZIGZAG
+
+HIDDEN = (256, 256)
+KERNEL_WIDTH = 0.5  # λ_dist of the mazes in the 2021 release
+
+
+def reward_classifiers(path: Path, seed: int = 0) -> str:
+    """Draw the four reward maps side by side."""
+    data = zigzag_data(seed)
+    common: dict[str, Any] = {"hidden": HIDDEN, "standardize": False, "random_state": seed}
+    converged = MLEClassifier(epochs=150, **common).fit(data.x, data.y)
+    regularised = MLEClassifier(epochs=150, weight_decay=0.3, mixup=1.0, early_stopping=True, **common)
+    regularised.fit(data.x, data.y)
+    meta_nml = MetaNMLClassifier(kernel_width=KERNEL_WIDTH, meta_epochs=40, **common).fit(data.x, data.y)
+    points = map_points()
+    maps = {
+        "maximum likelihood,\nconverged": converged.predict_proba(points)[:, 1],
+        "maximum likelihood, weight decay,\nmixup and early stopping": regularised.predict_proba(points)[:, 1],
+        "ideal CNML:\ncounts on a grid": data.ideal(),
+        "meta-NML,\none gradient step": meta_nml.predict_proba(points)[:, 1],
+    }
+    figure = Figure(figsize=(13, 3.5), layout="compressed")
+    axes = figure.subplots(1, 4)
+    for ax, (title, reward) in zip(axes, maps.items(), strict=True):
+        image = draw_map(ax, reward, title, data)
+    figure.colorbar(image, ax=axes, label="p(success)", shrink=0.85, pad=0.01)
+    save(figure, path)
+    at_visits = meta_nml.predict_proba(data.visits)[:, 1].mean()
+    unseen = MAZE_GRID.centres()[
+        (MAZE_GRID.counts(data.x) == 0) & ZIGZAG.is_free(MAZE_GRID.centres()) & (MAZE_GRID.centres()[:, 0] > 1.6)
+    ]
+    unseen = unseen[(abs(unseen - ZIGZAG.goal) > 1.5).any(1)]
+    return (
+        f"meta-NML: {at_visits:.2f} at visited states, {meta_nml.predict_proba(unseen)[:, 1].mean():.2f} in the unseen "
+        f"corridor, {meta_nml.predict_proba(data.examples)[:, 1].mean():.2f} at the examples"
+    )
