@@ -23,7 +23,10 @@ HAND_LOW, HAND_HIGH = (-0.30, 0.36, 0.15), (0.30, 0.80, 0.34)  # ours: the finge
 
 EXAMPLE_SPREAD = 0.02  # ours: metres around the goal, along x and y
 EXAMPLE_CLEARANCE = 0.26  # ours: lowest palm, so that no finger touches the object
-EXAMPLE_SETTLING = 125  # ours: physics steps, 0.5 s
+# ours: physics steps (0.5 s), as often as it takes until nothing moves faster than this (m/s, rad/s): fingers that
+# cross slide along each other for up to two seconds.
+EXAMPLE_SETTLING, EXAMPLE_STILL = 125, 0.01
+EXAMPLE_PATIENCE = 10
 
 # The scripted rake: finger joints, and where the object sits in the pocket between fingers and thumb.
 RAKE_FINGER = (0.0, -0.15, 0.45, 0.40)
@@ -136,4 +139,7 @@ class HandReposition(SawyerTask):
         joints = self._centre + self._half * rng.uniform(-1.0, 1.0, 16)
         palm = rng.uniform([*HAND_LOW[:2], EXAMPLE_CLEARANCE], self.hand_high)
         self._arrange(palm, place, rng.uniform(-np.pi, np.pi), joints)
-        self._simulate(EXAMPLE_SETTLING)
+        for _ in range(EXAMPLE_PATIENCE):
+            self._simulate(EXAMPLE_SETTLING)
+            if np.abs(self.data.qvel).max() < EXAMPLE_STILL:
+                break

@@ -42,6 +42,7 @@ def _ground(layout: MazeLayout, spots: tuple[Spot, ...], cell: float, view: View
         canvas.disc(x, y, radius, REWARD)
     place = np.stack(canvas.grid(), axis=-1)
     inside = ((place >= ARENA[:2]) & (place <= ARENA[2:])).all(axis=-1)
+    canvas.tint(~inside, OUTSIDE)
     if cell:  # all of a cell is as its centre
         place = ARENA[0] + cell * (np.floor((place - ARENA[0]) / cell) + 0.5)
     canvas.tint(inside & (layout.distance(place) < THRESHOLD), DONE)
