@@ -7,11 +7,13 @@ import types
 import gymnasium
 import numpy as np
 import pytest
+from matplotlib.image import imread
 
 from mural.tasks import TASKS, MissingExtraError, UnknownTaskError, describe, find, make
 from mural.tasks.maze import ZIGZAG
 from mural.tasks.maze_picture import AGENT, DONE, FLOOR, WALL, maze_frame
 from mural.tasks.mazes import HIDDEN_REWARDS
+from mural.tasks.picture import scripted_picture
 
 
 def pixel(frame: np.ndarray, x: float, y: float) -> tuple[int, ...]:
@@ -194,6 +196,13 @@ def test_a_frame_shows_walls_goal_and_agent():
     assert pixel(frame, 3, 3.45) == DONE
     assert pixel(frame, -3, 0) == AGENT
     assert pixel(frame, -3, -1.5) not in (FLOOR, WALL)  # the trail
+
+
+def test_the_frame_of_success_is_written(tmp_path):
+    picture = imread(scripted_picture("zigzag-maze", tmp_path / "done.png"))
+    assert picture.shape[:2] == (512, 512)
+    beyond = 255 * picture[100:400, 370, :3]  # a column between the last wall and the goal
+    assert (np.abs(beyond - FLOOR).max(axis=-1) > 50).any()  # the trail
 
 
 def test_every_step_is_drawn_only_when_asked_for():

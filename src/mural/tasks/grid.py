@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mural.tasks.base import Floats
-from mural.tasks.maze import ARENA, MazeLayout
+from mural.tasks.maze import ARENA, THRESHOLD, MazeLayout
 from mural.tasks.paths import Bools
 
 Ints = NDArray[np.int64]
@@ -84,8 +84,8 @@ class ShuffledGrid:
 
     @cached_property
     def moves_to_go(self) -> Floats:
-        """Fewest moves from each cell to one nearer to the goal than a cell's length; inf inside walls."""
-        steps = np.where(self.distance < CELL, 0.0, np.inf)
+        """Fewest moves from each cell to one in which the task is done; inf inside walls."""
+        steps = np.where(self.distance < THRESHOLD, 0.0, np.inf)
         while True:
             better = np.minimum(steps, 1.0 + steps[self.next].min(axis=(1, 2)))
             better[~self.free] = np.inf

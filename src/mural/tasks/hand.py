@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from mural.tasks import hand_model
 from mural.tasks.base import Floats
 from mural.tasks.hand_model import OBJECT_HEIGHT
-from mural.tasks.sawyer import STEP, SawyerTask
+from mural.tasks.sawyer import SLACK, STEP, SawyerTask
 
 THRESHOLD = 0.06  # paper A.4.2
 SHIFT = (-0.3, -0.3)  # left-over settings of the release: (0.87, 0.30) to (0.57, 0.00)
@@ -57,8 +57,8 @@ class HandReposition(SawyerTask):
         arm = np.array([limits[self.model.joint(f"right_j{i}").id] for i in range(7)])
         (x0, y0), (x1, y1) = hand_model.TABLE_LOW, hand_model.TABLE_HIGH
         slack = 0.2  # joint limits are springs
-        low = np.array([x0, y0, 0.0, *(joints[:, 0] - slack), *(arm[:, 0] - slack), *(self.hand_low - 0.05)])
-        high = np.array([x1, y1, 0.6, *(joints[:, 1] + slack), *(arm[:, 1] + slack), *(self.hand_high + 0.05)])
+        low = np.array([x0, y0, 0.0, *(joints[:, 0] - slack), *(arm[:, 0] - slack), *(self.hand_low - SLACK)])
+        high = np.array([x1, y1, 0.6, *(joints[:, 1] + slack), *(arm[:, 1] + slack), *(self.hand_high + SLACK)])
         self.observation_space = Box(low, high, dtype=np.float64)
 
     def _build_spec(self, mujoco: ModuleType) -> Any:

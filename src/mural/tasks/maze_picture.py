@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mural.tasks.base import Floats
 from mural.tasks.maze import ARENA, THRESHOLD, MazeLayout, Point
+from mural.tasks.paths import Bools
 from mural.tasks.raster import Canvas, Colour
 
 SIZE = 512
@@ -41,7 +42,7 @@ def _ground(layout: MazeLayout, spots: tuple[Spot, ...], cell: float, view: View
     for x, y, radius in spots:
         canvas.disc(x, y, radius, REWARD)
     place = np.stack(canvas.grid(), axis=-1)
-    inside = ((place >= ARENA[:2]) & (place <= ARENA[2:])).all(axis=-1)
+    inside: Bools = np.all((place >= ARENA[:2]) & (place <= ARENA[2:]), axis=-1)
     canvas.tint(~inside, OUTSIDE)
     if cell:  # all of a cell is as its centre
         place = ARENA[0] + cell * (np.floor((place - ARENA[0]) / cell) + 0.5)

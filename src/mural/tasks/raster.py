@@ -44,18 +44,18 @@ class Canvas:
         """Fill the pixels of `mask` (see `grid`)."""
         self.pixels[mask] = colour
 
-    def disc(self, x: float, y: float, radius: float, colour: Colour, alpha: float = 1.0) -> None:
+    def disc(self, x: float, y: float, radius: float, colour: Colour) -> None:
         """A filled circle."""
-        self.line((x, y), (x, y), 2.0 * radius, colour, alpha)
+        self.line((x, y), (x, y), 2.0 * radius, colour)
 
     def ring(self, x: float, y: float, radius: float, width: float, colour: Colour) -> None:
         """The outline of a circle."""
         rows, columns = self._window(x, y, x, y, radius + width)
         px, py = self._pixels_within(rows, columns)
         outside = np.abs(np.hypot(px - x, py - y) - radius) - 0.5 * width
-        self._blend(rows, columns, outside, colour, 1.0)
+        self._blend(rows, columns, outside, colour)
 
-    def line(self, a: Sequence[float], b: Sequence[float], width: float, colour: Colour, alpha: float = 1.0) -> None:
+    def line(self, a: Sequence[float], b: Sequence[float], width: float, colour: Colour) -> None:
         """A straight line with round ends."""
         (ax, ay), (bx, by) = a, b
         rows, columns = self._window(min(ax, bx), min(ay, by), max(ax, bx), max(ay, by), width)
@@ -64,14 +64,14 @@ class Canvas:
         length2 = dx * dx + dy * dy
         along = np.clip(((px - ax) * dx + (py - ay) * dy) / length2, 0.0, 1.0) if length2 > 0.0 else 0.0
         outside = np.hypot(px - (ax + along * dx), py - (ay + along * dy)) - 0.5 * width
-        self._blend(rows, columns, outside, colour, alpha)
+        self._blend(rows, columns, outside, colour)
 
     def rectangle(self, x0: float, y0: float, x1: float, y1: float, colour: Colour, width: float = 0.0) -> None:
         """A rectangle: filled, or its outline if `width` is given."""
         rows, columns = self._window(x0, y0, x1, y1, width)
         px, py = self._pixels_within(rows, columns)
         outside = np.maximum(np.maximum(x0 - px, px - x1), np.maximum(y0 - py, py - y1))
-        self._blend(rows, columns, np.abs(outside) - 0.5 * width if width > 0.0 else outside, colour, 1.0)
+        self._blend(rows, columns, np.abs(outside) - 0.5 * width if width > 0.0 else outside, colour)
 
     def _window(self, x0: float, y0: float, x1: float, y1: float, margin: float) -> tuple[slice, slice]:
         """Rows and columns of the pixels that a shape within this box can touch."""
@@ -89,7 +89,7 @@ class Canvas:
         y = self._corner[1] + (self._size - np.arange(rows.start, rows.stop) - 0.5) / self._scale
         return x[None, :], y[:, None]
 
-    def _blend(self, rows: slice, columns: slice, outside: Floats, colour: Colour, alpha: float) -> None:
-        cover = alpha * np.clip(0.5 - outside * self._scale, 0.0, 1.0)[..., None]
+    def _blend(self, rows: slice, columns: slice, outside: Floats, colour: Colour) -> None:
+        cover = np.clip(0.5 - outside * self._scale, 0.0, 1.0)[..., None]
         patch = self.pixels[rows, columns]
         patch += cover * (np.array(colour) - patch)

@@ -20,6 +20,7 @@ STEP = 0.02  # release: metres that the hand's target moves in one step at full 
 FRAME_SKIP = 25  # ours: with the scene's 4 ms, the release's 0.1 s (50 physics steps of 2 ms) at half the cost
 CHUNKS = 5  # ours: the target glides in five parts; in one jump it throws the puck off the table
 LEAD = 0.009  # ours: metres by which the target may run ahead of the hand (free motion needs 7 mm)
+SLACK = 0.05  # ours: metres around the hand's box that the observation space leaves it, pressed or swinging
 
 _ONE = np.ones(3)
 

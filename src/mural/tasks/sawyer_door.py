@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from mural.tasks import sawyer_scene as scene
 from mural.tasks.base import Floats
-from mural.tasks.sawyer import SawyerTask
+from mural.tasks.sawyer import SLACK, SawyerTask
 from mural.tasks.sawyer_scene import FIXED, OBJECT, SOLIMP, SOLREF, TOOL
 
 GOAL = np.pi / 4  # paper, A.4.1: 45 degrees (release: 0.80 rad)
@@ -46,8 +46,8 @@ class SawyerDoor(SawyerTask):
     def __init__(self, render_mode: str | None = None) -> None:
         self.goal = np.array([GOAL])
         self.observation_space = Box(
-            np.append(self.hand_low - 0.05, -0.1),
-            np.append(self.hand_high + 0.05, ANGLE_MAX + 0.1),
+            np.append(self.hand_low - SLACK, -0.1),
+            np.append(self.hand_high + SLACK, ANGLE_MAX + 0.1),
             dtype=np.float64,
         )
         self.action_space = Box(-1.0, 1.0, (3,))

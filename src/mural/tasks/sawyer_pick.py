@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from mural.tasks import sawyer_scene as scene
 from mural.tasks.base import Floats
-from mural.tasks.sawyer import SawyerTask
+from mural.tasks.sawyer import SLACK, SawyerTask
 from mural.tasks.sawyer_scene import FIXED, OBJECT, SOLIMP, SOLREF, TOOL
 
 GOAL = (0.0, 0.60, 0.20)  # release
@@ -35,6 +35,7 @@ GRIP_FORCE, FINGER_DAMPING = 30.0, 60.0  # ours: the fingers close at 0.25 m/s; 
 # ours: half sizes of the tray's inside. The fingers just fit in wherever the hand goes, and the ball cannot
 # come to lie where they cannot reach it; on a bare table one knock would end the episode's chances.
 TRAY = (0.100, 0.085)
+BALL_CEILING = 0.35  # ours: higher than any ball gets, 10 cm above the hand's highest place
 RIM = (0.004, 0.0125)  # half thickness and half height
 
 
@@ -48,8 +49,8 @@ class SawyerPick(SawyerTask):
     def __init__(self, render_mode: str | None = None) -> None:
         self.goal = np.array(GOAL)
         self.observation_space = Box(
-            np.array([-0.10, 0.50, -0.04, -0.15, 0.45, -0.05, 0.0]),
-            np.array([0.10, 0.70, 0.30, 0.15, 0.75, 0.35, 1.0]),
+            np.array([*(self.hand_low - SLACK), -TRAY[0], self.goal[1] - TRAY[1], 0.0, 0.0]),
+            np.array([*(self.hand_high + SLACK), TRAY[0], self.goal[1] + TRAY[1], BALL_CEILING, 1.0]),
             dtype=np.float64,
         )
         self.action_space = Box(-1.0, 1.0, (4,))

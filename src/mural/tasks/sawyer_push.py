@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from mural.tasks import sawyer_scene as scene
 from mural.tasks.base import Floats
-from mural.tasks.sawyer import FRAME_SKIP, SawyerTask
+from mural.tasks.sawyer import FRAME_SKIP, SLACK, SawyerTask
 from mural.tasks.sawyer_scene import FIXED, OBJECT, SOLIMP, SOLREF, TOOL
 
 GOAL = (0.0, 0.75)  # release
@@ -40,8 +40,8 @@ class SawyerPush(SawyerTask):
     def __init__(self, render_mode: str | None = None) -> None:
         self.goal = np.array(GOAL)
         self.observation_space = Box(
-            np.concatenate([self.hand_low - 0.05, self.hand_low[:2] - REACH]),
-            np.concatenate([self.hand_high + 0.05, self.hand_high[:2] + REACH]),
+            np.concatenate([self.hand_low - SLACK, self.hand_low[:2] - REACH]),
+            np.concatenate([self.hand_high + SLACK, self.hand_high[:2] + REACH]),
             dtype=np.float64,
         )
         self.action_space = Box(-1.0, 1.0, (2,))
