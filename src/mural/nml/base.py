@@ -21,6 +21,7 @@ ADVICE = {
 
 
 FAR = 1e6  # inputs this many times further out than any data are as far away as can be
+LARGEST = 1e18  # squares of larger inputs do not fit into single precision
 
 
 class DataError(ValueError):
@@ -48,7 +49,8 @@ class NMLEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Floats, NDArray[np.int64], Floats]:
         """Checked inputs, labels as indices into `classes_` (set when `reset`), and a count for each point."""
         try:
-            rows, labels = validate_data(self, X, y, dtype=np.float64, reset=reset)
+            with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds up before it looks closer
+                rows, labels = validate_data(self, X, y, dtype=np.float64, reset=reset)
             check_classification_targets(labels)
         except ValueError as error:
             raise explained(error) from error
@@ -61,7 +63,10 @@ class NMLEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"Labels {unseen.tolist()} are not among the classes {self.classes_.tolist()}: "
                 "name all labels with classes=[...] when constructing, or in the first call of partial_fit."
             )
-        counts = np.broadcast_to(np.asarray(1.0 if represents is None else represents, dtype=float), labels.shape)
+        counts = np.asarray(1.0 if represents is None else represents, dtype=float)
+        if counts.shape not in ((), labels.shape):
+            raise DataError(f"represents must be one number, or one for each of the {len(labels)} rows.")
+        counts = np.broadcast_to(counts, labels.shape)
         if not np.isfinite(counts).all() or (counts < 0).any() or not (counts > 0).any():
             raise DataError("represents must be finite, 0 or more, and above 0 for at least one point.")
         return rows, np.searchsorted(self.classes_, labels), counts.copy()
@@ -79,16 +84,21 @@ class NMLEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             spread = np.sqrt(np.average(squares, axis=0, weights=share)) * size
             # Rounding leaves a constant column with a tiny spread instead of none.
             self.scale_ = np.where(spread > 1e-12 * size, spread, 1.0)
-        self.limit_ = FAR * max(1.0, np.abs((rows - self.shift_) / self.scale_).max())
+        largest = np.abs((rows - self.shift_) / self.scale_).max()
+        if largest > LARGEST:
+            raise DataError(f"Inputs of up to {largest:.0e} are too large: use standardize=True, or rescale them.")
+        self.limit_ = min(LARGEST, FAR * max(1.0, largest))
 
     def _scaled(self, rows: Floats) -> Floats:
         """Inputs as the model sees them, in single precision's range."""
-        return np.clip((rows - self.shift_) / self.scale_, -self.limit_, self.limit_)
+        with np.errstate(over="ignore"):
+            return np.clip((rows - self.shift_) / self.scale_, -self.limit_, self.limit_)
 
     def _queries(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
         try:
-            return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+            with np.errstate(over="ignore", invalid="ignore"):
+                return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
         except ValueError as error:
             raise explained(error) from error
 
