@@ -38,7 +38,9 @@ def identity(x: Array) -> Array:
 
 def distances(a: Array, b: Array) -> Array:
     """Euclidean distances [m, n] between the rows of a [m, f] and b [n, f]; its gradient at distance 0 is 0."""
-    if a.shape[1] <= UNROLLED:  # a reduction over a short last axis does not vectorise; sums of planes do, 70 times faster
+    if (
+        a.shape[1] <= UNROLLED
+    ):  # a reduction over a short last axis does not vectorise; sums of planes do, 70 times faster
         squared = sum(((a[:, None, j] - b[None, :, j]) ** 2 for j in range(a.shape[1])), jnp.zeros(()))
     else:
         squared = jnp.sum((a[:, None, :] - b[None, :, :]) ** 2, axis=-1)
