@@ -1,0 +1,60 @@
+"""The command line: help that teaches, errors that say what to do, outputs that are really there."""
+
+import json
+
+import numpy as np
+import pytest
+
+from mural import cli
+
+
+def run(capsys, *argv):
+    cli.main(list(argv))
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("argv", [[], ["bench"], ["figure"], ["examples"]])
+def test_help_names_what_can_be_done(capsys, argv):
+    with pytest.raises(SystemExit) as stop:
+        cli.main([*argv, "--help"])
+    assert stop.value.code == 0
+    assert len(capsys.readouterr().out) > 200
+
+
+def test_tasks_lists_all_nine(capsys):
+    out = run(capsys, "tasks")
+    for name in ("zigzag-maze", "shuffled-maze", "sawyer-door", "ant-maze", "hand-reposition"):
+        assert name in out
+
+
+def test_examples_to_file_and_picture(capsys, tmp_path):
+    out, picture = tmp_path / "new" / "e.npz", tmp_path / "e.png"
+    said = run(capsys, "examples", "zigzag-maze", "--n", "20", "--out", str(out), "--picture", str(picture))
+    examples = np.load(out)["examples"]
+    assert examples.shape == (20, 2)
+    assert np.linalg.norm(examples - [3, 3], axis=1).max() < 0.5
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "20 examples" in said
+
+
+def test_a_wrong_name_gets_the_nearest_right_one(capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["examples", "zigzag-mase"])
+    assert stop.value.code == 2
+    assert "zigzag-maze" in capsys.readouterr().err
+
+
+def test_json_rows_are_one_object_per_line(capsys):
+    rows = [
+        json.loads(line)
+        for line in run(capsys, "bench", "tasks", "zigzag-maze", "--seconds", "0.02", "--json").splitlines()
+    ]
+    assert {row["mode"] for row in rows} == {"single", "batched"}
+    assert all(row["steps_per_s"] > 0 for row in rows)
+
+
+def test_rows_without_json_are_a_table(capsys):
+    cli.show([{"a": 1.23456789, "b": None}, {"a": 2.0, "c": "x"}], as_json=False)
+    out = capsys.readouterr().out
+    assert "1.235" in out
+    assert "c" in out
