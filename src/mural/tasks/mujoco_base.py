@@ -133,7 +133,6 @@ class MujocoTask(Task):
         self._mujoco.mj_resetData(self.model, self.data)
         self._mujoco.mj_setState(self.model, self.data, state, kind)
         self._mujoco.mj_forward(self.model, self.data)  # poses and contacts, for rendering and inspection
-        self._mujoco.mj_setState(self.model, self.data, state, kind)  # the solver's warm start, as it was
 
     @contextmanager
     def _undisturbed(self) -> Iterator[None]:
@@ -183,8 +182,7 @@ class MujocoTask(Task):
             require_display()  # without one, MuJoCo's viewer would wait for ever
             from mural.tasks.window import RobotWindow
 
-            with self._undisturbed():  # to open the viewer is to recompute forces, which would nudge the solver
-                self._window = RobotWindow(self.model, self.data, self.camera, self.metadata["render_fps"])
+            self._window = RobotWindow(self.model, self.data, self.camera, self.metadata["render_fps"])
         self._window.show()
 
     def close(self) -> None:
