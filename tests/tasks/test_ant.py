@@ -197,11 +197,12 @@ def test_closing_frees_the_renderer_and_rendering_goes_on():
     task.close()
 
 
-def test_a_back_end_that_cannot_draw_is_named(monkeypatch):
+def test_a_back_end_that_cannot_draw_is_named(ant, monkeypatch):
+    """The task `ant` is there so that mujoco has been imported already: only then is it too late to choose."""
     for name in ("MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
-    task = AntMaze(render_mode="rgb_array")  # mujoco has been imported already
+    task = AntMaze(render_mode="rgb_array")
     task.reset(seed=0)
     with pytest.raises(DisplayError, match="MUJOCO_GL=egl"):
         task.render()
