@@ -154,7 +154,7 @@ class Examples:
             np.savez_compressed(self.out, examples=examples)
             print(self.out)
         if self.picture is not None:
-            print(examples_picture(name, self.picture))
+            print(examples_picture(name, self.picture, seed=self.seed))
 
 
 @dataclass
@@ -209,6 +209,6 @@ def main(argv: list[str] | None = None) -> None:
     arguments = tyro.cli(Mural, prog="mural", args=argv, config=(tyro.conf.OmitSubcommandPrefixes,))
     try:
         arguments.command.run()
-    except (ValueError, ImportError) as error:
+    except (ValueError, ImportError, RuntimeError, OSError) as error:
         print(f"mural: {error}", file=sys.stderr)
         sys.exit(2)

@@ -87,13 +87,22 @@ def test_equals_autodiff_in_float32(problem):
 @pytest.mark.parametrize("steps", [1, 2, 5, 20])
 @pytest.mark.parametrize("k", [2, 3])
 def test_several_steps_equal_autodiff(steps, k):
-    problem = dict(seed=steps, depth=3, k=k, n=12, d=2, kernel_width=0.7, query_weight=1.0, step_size=0.1)
+    problem = {
+        "seed": steps,
+        "depth": 3,
+        "k": k,
+        "n": 12,
+        "d": 2,
+        "kernel_width": 0.7,
+        "query_weight": 1.0,
+        "step_size": 0.1,
+    }
     with jax.enable_x64(True):
         params, data, queries = make({**problem, "constant_counts": False}, jnp.float64)
         weights = query_weights(queries, data, kernel_width=0.7)
         logits = adaptation.adapted_logits(params, data, queries, weights, queries[:, None, :], 0.1, steps)
         ours = jnp.diagonal(jax.nn.log_softmax(logits[:, :, 0]), axis1=1, axis2=2)
-        options = dict(kernel_width=0.7, query_weight=1.0, step_size=0.1, steps=steps)
+        options = {"kernel_width": 0.7, "query_weight": 1.0, "step_size": 0.1, "steps": steps}
         slow = brute_force.log_likelihoods(params, *data, queries, **options)
     np.testing.assert_allclose(np.exp(ours), np.exp(slow), rtol=1e-10)
 
@@ -125,7 +134,7 @@ def test_padding_changes_nothing():
         )
     )
     queries = jax.random.normal(jax.random.key(2), (4, 2))
-    options = dict(key=jax.random.key(0))
+    options = {"key": jax.random.key(0)}
     for width in (0.5, jnp.inf):
         plain = meta.log_likelihoods(meta.MetaNML(), params, data, queries, width, **options)
         padded = meta.log_likelihoods(meta.MetaNML(), params, far, queries, width, **options)

@@ -146,7 +146,8 @@ def bench_fidelity(names: Sequence[str], seed: int = 0) -> Iterator[dict[str, An
         for method, classifier in methods(problem, seed):
             p = classifier.predict_proba(problem.queries)
             row = common | {"method": method}
-            error = calibration_error(classifier.predict_proba(problem.x_test), problem.y_test)
+            cases, which = np.unique(problem.x_test, axis=0, return_inverse=True)
+            error = calibration_error(classifier.predict_proba(cases)[which], problem.y_test)
             rows = problem.exact_rows
             yield row | {"truth": "exact", "queries": len(rows)} | compare(p[rows], p_exact) | {"ece": error}
             if problem.ideal is not None:
