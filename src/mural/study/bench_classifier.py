@@ -17,20 +17,23 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-ROUNDS = 9
+NARROW = 512  # up to this width, naive CNML is run to its end
 DATA_POINTS = 2048
 SCORED = 1_000_000
 
 
 def bench_classifier(hidden: Sequence[int] = (512, 2048), threads: Sequence[int] = (1, 2)) -> Iterator[dict[str, Any]]:
-    """One row per width, threads, states and adaptation points; one more for a million states at the first width."""
+    """One row per width, threads, states and adaptation points; one more for a million states at the least width."""
+    steps = 0
     for count in threads:
-        for width in hidden:
-            yield from _worker("times", width, count)
-    yield from _worker("million", hidden[0], threads[-1])
+        for width in sorted(hidden):
+            for row in _worker("times", width, count, steps):
+                steps = row["naive_adam_steps"]
+                yield row
+    yield from _worker("million", min(hidden), max(threads))
 
 
-def _worker(what: str, width: int, threads: int) -> Iterator[dict[str, Any]]:
+def _worker(what: str, width: int, threads: int, steps: int = 0) -> Iterator[dict[str, Any]]:
     """Rows printed by this module, run with the given number of compute threads on as many cores."""
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads))
     if threads == 1:
@@ -38,7 +41,7 @@ def _worker(what: str, width: int, threads: int) -> Iterator[dict[str, Any]]:
     else:
         environment.pop("XLA_FLAGS", None)
     cores = sorted(os.sched_getaffinity(0))[-threads:]
-    command = [sys.executable, "-m", __name__, what, str(width), str(threads)]
+    command = [sys.executable, "-m", __name__, what, *map(str, (width, threads, steps))]
     pin = partial(os.sched_setaffinity, 0, cores)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, preexec_fn=pin) as process:
         assert process.stdout is not None
@@ -48,7 +51,7 @@ def _worker(what: str, width: int, threads: int) -> Iterator[dict[str, Any]]:
         raise RuntimeError(f"{' '.join(command)} ended with code {process.returncode}.")
 
 
-def take_turns(contestants: dict[str, Callable[[], Any]], rounds: int = ROUNDS) -> dict[str, float]:
+def take_turns(contestants: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
     """Median seconds of each, called in turn so that all of them meet the same disturbances."""
     import jax
 
@@ -68,7 +71,7 @@ def peak_mb() -> int:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
-def measure_times(width: int, threads: int) -> Iterator[dict[str, Any]]:
+def measure_times(width: int, threads: int, steps: int) -> Iterator[dict[str, Any]]:
     """Feed-forward, meta-NML and naive CNML at one width."""
     import jax
     import jax.numpy as jnp
@@ -104,7 +107,7 @@ def measure_times(width: int, threads: int) -> Iterator[dict[str, Any]]:
         return partial(ask, state.params)
 
     epoch = partial(meta.epoch, MetaNML(train_points=63, outer_points=64), state, data, 0.5, 1e-3, key=key)
-    naive_s, steps = naive_seconds(state.params, data, states[:1], width)
+    naive_s, steps = naive_seconds(state.params, data, states[:1], width, steps)
     for count in (1000, 1):
         rows = states[:count]
         timed = take_turns(
@@ -115,6 +118,7 @@ def measure_times(width: int, threads: int) -> Iterator[dict[str, Any]]:
                 "2048": partial(query(DATA_POINTS), rows),
             }
             | ({"epoch": epoch} if count == 1000 else {}),
+            rounds=9 if width <= NARROW else 4,
         )
         if count == 1000:
             epoch_s, batched = timed["epoch"], timed["63"] / count
@@ -138,35 +142,31 @@ def measure_times(width: int, threads: int) -> Iterator[dict[str, Any]]:
             }
 
 
-def naive_seconds(params: Any, data: Any, query: Any, width: int) -> tuple[float, int]:
+def naive_seconds(params: Any, data: Any, query: Any, width: int, steps: int) -> tuple[float, int]:
     """Seconds of converged CNML for one state, both labels, from the maximum-likelihood network on, and Adam steps.
 
-    How many steps convergence takes is found at width 512 or less by making them all. Wider networks are timed over a
-    few steps and charged the same number: all of them would take the better part of an hour.
+    Up to width 512 all steps are made. A wider network is timed over a few and charged the number that the narrower
+    one needed (`steps`): all of them would take the better part of an hour.
     """
-    import jax
+    from mural.nml import network
 
-    from mural.nml import mlp, network
-
-    def seconds(training: network.Training, start: mlp.Params) -> float:
+    def seconds(training: network.Training, start: Any) -> float:
         begun = time.perf_counter()
         network.log_likelihoods(training, start, data, query)
         return time.perf_counter() - begun
 
-    narrow = min(width, 512)
-    whole, one_round = network.Training(max_rounds=10), network.Training(max_rounds=1)
-    fitted, _, _ = network.fit(whole, mlp.init((2, narrow, narrow, 2), key=jax.random.key(0)), data)
-    seconds(one_round, fitted)  # compiles
+    if width > NARROW:
+        few, steps = network.Training(max_rounds=1, round_steps=2), steps or 1000
+        seconds(few, params)  # compiles
+        return seconds(few, params) / few.round_steps * steps, steps
+    whole, one_round = network.Training(max_rounds=10, tol=0.01), network.Training(max_rounds=1, tol=0.01)
+    fitted, _, _ = network.fit(network.Training(max_rounds=4), params, data)
+    seconds(one_round, fitted)
     total, single = seconds(whole, fitted), seconds(one_round, fitted)
-    steps = round(total / single) * whole.round_steps
-    if width == narrow:
-        return total, steps
-    few = network.Training(max_rounds=1, round_steps=2)
-    seconds(few, params)
-    return seconds(few, params) / few.round_steps * steps, steps
+    return total, round(total / single) * whole.round_steps
 
 
-def measure_million(width: int, threads: int) -> Iterator[dict[str, Any]]:
+def measure_million(width: int, threads: int, _: int) -> Iterator[dict[str, Any]]:
     """A million states scored through the estimator, and the memory that it took."""
     import numpy as np
 
@@ -195,5 +195,5 @@ def measure_million(width: int, threads: int) -> Iterator[dict[str, Any]]:
 
 if __name__ == "__main__":
     measure = {"times": measure_times, "million": measure_million}[sys.argv[1]]
-    for row in measure(int(sys.argv[2]), int(sys.argv[3])):
+    for row in measure(*map(int, sys.argv[2:])):
         print(json.dumps(row), flush=True)
