@@ -12,6 +12,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ctypes.util import find_library
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -23,6 +24,9 @@ from mural.tasks.base import DisplayError, Floats, MissingExtraError, Task, has_
 TRIES = 10  # per success example: most tasks need one, a change of MuJoCo must not make this wait for ever
 
 
+GL_OFF = ("disable", "disabled", "off", "false", "0")  # values of MUJOCO_GL that switch drawing off
+
+
 class PhysicsError(RuntimeError):
     """The simulation is no longer trustworthy: MuJoCo warned, or the state is not finite."""
 
@@ -31,10 +35,11 @@ def require_mujoco(task: str) -> ModuleType:
     """Import ``mujoco``, or say what to install.
 
     MuJoCo chooses its OpenGL back end when it is imported. Without a display only EGL can draw, so that
-    is what is chosen here, unless ``MUJOCO_GL`` is set or MuJoCo has been imported before.
+    is what is chosen here, unless ``MUJOCO_GL`` is set or MuJoCo has been imported before. Where there is no EGL
+    either, drawing is switched off: importing MuJoCo would fail otherwise, and physics needs no pictures.
     """
     if not has_display() and "mujoco" not in sys.modules:
-        os.environ.setdefault("MUJOCO_GL", "egl")
+        os.environ.setdefault("MUJOCO_GL", "egl" if find_library("EGL") else "disabled")
     try:
         import mujoco
     except ImportError as error:
@@ -172,6 +177,8 @@ class MujocoTask(Task):
         if self._renderer is None:
             if not (has_display() or "MUJOCO_GL" in os.environ):  # the back end was chosen before we could
                 raise DisplayError("there is no display: set MUJOCO_GL=egl before mujoco is imported")
+            if os.environ.get("MUJOCO_GL", "").lower() in GL_OFF:
+                raise DisplayError("drawing without a display needs EGL: install it (Debian and Ubuntu: libegl1)")
             self._renderer = self._mujoco.Renderer(self.model, *self.image_size)
         self._renderer.update_scene(self.data, camera=self.camera)
         frame: NDArray[np.uint8] = self._renderer.render()
