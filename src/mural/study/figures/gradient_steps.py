@@ -38,7 +38,7 @@ def gradient_steps(path: Path, seed: int = 0) -> str:
     change = [0.0, *(np.abs(reward - plain)[free].mean() for reward in maps.values())]
     curve.plot([0, *STEPS], change, "o-", label="to the network at θ")
     curve.plot([0, *STEPS], [np.abs(plain - ideal)[free].mean(), *errors], "s-", label="to the ideal")
-    curve.set(xlabel="gradient steps", ylim=(0, None))
+    curve.set(xlabel="gradient steps", ylim=(0, None), xticks=[0, *STEPS])
     curve.set_title("mean difference", fontsize=10)
     curve.legend(frameon=False, fontsize=8)
     save(figure, path)
