@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -34,15 +35,15 @@ def explained(error: ValueError) -> DataError:
     return DataError(" ".join([message, *(advice for word, advice in ADVICE.items() if word in message)]))
 
 
-class NMLEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class NMLEstimator(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base of the classifiers: subclasses give `_log_likelihoods(X)`, log p_{θ_y}(y|x) for every row and label."""
 
     classes: ArrayLike | None
     standardize: bool
     classes_: NDArray[Any]
 
-    def _log_likelihoods(self, X: Floats) -> Floats:
-        raise NotImplementedError
+    @abstractmethod
+    def _log_likelihoods(self, X: Floats) -> Floats: ...
 
     def _validated(
         self, X: ArrayLike, y: ArrayLike, represents: ArrayLike | None, *, reset: bool = True
