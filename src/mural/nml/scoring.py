@@ -10,6 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+LEAST = 64  # rows are padded up to this many: one state alone gets the same bits as in a batch of 64
 PATIENCE_S = 3.0  # work that is over sooner shows no bar
 
 
@@ -52,7 +53,7 @@ def in_chunks(score: Callable[[np.ndarray], np.ndarray], rows: np.ndarray, chunk
     starts = range(0, len(rows), chunk)
     for start in tracked(starts, label, len(starts)):
         part = rows[start : start + chunk]
-        size = min(chunk, max(8, 1 << (len(part) - 1).bit_length()))
+        size = min(chunk, max(LEAST, 1 << (len(part) - 1).bit_length()))
         padded = np.concatenate([part, np.broadcast_to(part[:1], (size - len(part), *part.shape[1:]))])
         parts.append(np.asarray(score(padded))[: len(part)])
     return np.concatenate(parts)
