@@ -1,0 +1,72 @@
+"""Rewards that a user does not have: the environment's own, and those that know the goal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import jax.numpy as jnp
+from jax import Array
+
+from mural.rewards.base import Experience, Info, Problem, Term, Transitions, register_method
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A part that learns nothing: what the environment reports with each transition."""
+
+    what: Literal["env_reward", "success", "distance", "l2"] = "env_reward"
+    """Which report."""
+
+    def init(self, problem: Problem, *, key: Array) -> None:
+        """There is no state."""
+        return
+
+    def learn(self, state: None, problem: Problem, experience: Experience, *, key: Array) -> tuple[None, Info]:
+        """There is nothing to learn."""
+        return None, {}
+
+    def label(self, state: None, batch: Transitions) -> Array:
+        """The report itself."""
+        return jnp.asarray(getattr(batch, self.what), jnp.float32)
+
+
+@register_method("sac", needs=("env_reward",))
+@dataclass(frozen=True)
+class EnvReward:
+    """Plain SAC on the environment's own reward."""
+
+    scale: float = 1.0
+    """Factor on the reward."""
+
+    def terms(self) -> tuple[Term, ...]:
+        """env_reward."""
+        return (Term("environment", self.scale, Reported("env_reward")),)
+
+
+@register_method("sac-sparse", needs=("success",))
+@dataclass(frozen=True)
+class Sparse:
+    """Oracle: 1 in states of success, 0 elsewhere."""
+
+    scale: float = 1.0
+    """Factor on the reward."""
+
+    def terms(self) -> tuple[Term, ...]:
+        """1[success]."""
+        return (Term("success", self.scale, Reported("success")),)
+
+
+@register_method("sac-distance", needs=("distance",))
+@dataclass(frozen=True)
+class Distance:
+    """Oracle: minus the distance to the goal."""
+
+    scale: float = 1.0
+    """Factor on the distance."""
+    metric: Literal["l2", "task"] = "l2"
+    """Straight through the walls, as in the paper, or by the task's metric (around them)."""
+
+    def terms(self) -> tuple[Term, ...]:
+        """−distance."""
+        return (Term("distance", -self.scale, Reported("l2" if self.metric == "l2" else "distance")),)
