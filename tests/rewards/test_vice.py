@@ -9,10 +9,10 @@ import pytest
 
 from mural.rewards import vice
 from mural.rewards.base import METHODS, Problem
-from mural.rewards.vice import ExamplesError, Vice, ViceMethod
+from mural.rewards.vice import ExamplesError, Vice, ViceClassifier
 from tests.rewards import synthetic
 
-SMALL = Vice(hidden=(16,), steps=500, batch_size=256, learning_rate=5e-3, weight_decay=0.0, mixup=0.0)
+SMALL = ViceClassifier(hidden=(16,), steps=500, batch_size=256, learning_rate=5e-3, weight_decay=0.0, mixup=0.0)
 KEY = jax.random.key(0)
 
 
@@ -32,7 +32,7 @@ def test_loss_equals_its_formula():
     """−Σ y log softmax[log π, f], from probabilities rather than logits."""
     rng = np.random.default_rng(0)
     x, log_pi, share = rng.normal(size=(20, 2)), rng.normal(size=20), rng.uniform(size=20)
-    params = Vice(hidden=(8, 8)).init(synthetic.problem(), key=KEY).params
+    params = ViceClassifier(hidden=(8, 8)).init(synthetic.problem(), key=KEY).params
     p = np.exp(forward(params, x)[:, 0]) / (np.exp(forward(params, x)[:, 0]) + np.exp(log_pi))
     expected = -(share * np.log(p) + (1 - share) * np.log(1 - p)).mean()
     targets = np.stack([1 - share, share], axis=1)
@@ -42,7 +42,7 @@ def test_loss_equals_its_formula():
 
 def test_one_step_is_adamw_on_that_loss():
     """Adam's first step is the learning rate times the gradient's sign; decay comes on top, unscaled by Adam."""
-    part = Vice(hidden=(8,), steps=1, batch_size=16, learning_rate=1e-3, weight_decay=0.5, mixup=0.0)
+    part = ViceClassifier(hidden=(8,), steps=1, batch_size=16, learning_rate=1e-3, weight_decay=0.5, mixup=0.0)
     problem = dataclasses.replace(synthetic.problem(), examples=np.ones((1, 2), np.float32))
     experience = synthetic.experience(synthetic.at([[-1.0, 0.5]]))
     before = part.init(problem, key=KEY)
@@ -106,8 +106,8 @@ def test_the_three_rewards_are_one_logit():
 
 def test_method_and_what_it_cannot_do():
     (term,) = METHODS["vice"].config(scale=2.0).terms()
-    assert (term.name, term.scale, term.part) == ("classifier", 2.0, ViceMethod().classifier)
+    assert (term.name, term.scale, term.part) == ("classifier", 2.0, Vice().classifier)
     with pytest.raises(ExamplesError, match="no success examples"):
-        Vice().init(Problem(2, 2, np.zeros((0, 2), np.float32)), key=KEY)
+        ViceClassifier().init(Problem(2, 2, np.zeros((0, 2), np.float32)), key=KEY)
     with pytest.raises(ExamplesError, match="policy_term to False"):
-        Vice(policy_term=True).init(Problem(2, 2, np.zeros((3, 2), np.float32)), key=KEY)
+        ViceClassifier(policy_term=True).init(Problem(2, 2, np.zeros((3, 2), np.float32)), key=KEY)

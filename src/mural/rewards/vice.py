@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
@@ -22,7 +22,7 @@ class ExamplesError(ValueError):
 
 
 @dataclass(frozen=True)
-class Vice:
+class ViceClassifier:
     """One logit f(s), trained to tell success examples (1) from states of the replay (0)."""
 
     hidden: tuple[int, ...] = (256, 256)
@@ -98,7 +98,7 @@ def loss(params: Params, states: Array, log_pi: Array, targets: Array) -> Array:
 
 @partial(jax.jit, static_argnums=0)
 def _learn(
-    config: Vice, state: Fit, states: tuple[Array, Array], log_pi: tuple[Array, Array], *, key: Array
+    config: ViceClassifier, state: Fit, states: tuple[Array, Array], log_pi: tuple[Array, Array], *, key: Array
 ) -> tuple[Fit, Info]:
     """The steps. Pairs are (of the replay, of the examples), [steps · batch, …] each."""
     # log π is an input of the classifier like the state, so mixup mixes it too.
@@ -124,10 +124,10 @@ def _learn(
 
 @register_method("vice")
 @dataclass(frozen=True)
-class ViceMethod:
+class Vice:
     """A maximum-likelihood classifier of examples against visited states, as in the paper's main comparison."""
 
-    classifier: Vice = Vice()
+    classifier: ViceClassifier = field(default_factory=ViceClassifier)
     """The classifier."""
     scale: float = 1.0
     """Factor on its reward."""
