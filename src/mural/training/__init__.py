@@ -1,0 +1,1 @@
+"""The loop that joins them: collect, label, learn, evaluate, checkpoint, log."""
