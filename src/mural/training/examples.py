@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mural.agent.policy import flat_entries
 from mural.tasks import TASKS
 from mural.training.example_files import ExamplesError, read_examples
 from mural.training.selection import nearest
@@ -120,7 +121,7 @@ def _from_array(source: Any, spaces: Spaces) -> tuple[NDArray[np.float64], bool]
 
 
 def _from_mapping(source: Mapping[str, Any], spaces: Spaces) -> tuple[NDArray[np.float64], bool]:
-    entries = dict(_flat(source))
+    entries = dict(flat_entries(source))
     names = [entry.name for entry in spaces.entries]
     if list(entries) == ["examples"] and "examples" not in names:
         return _from_array(entries["examples"], spaces)
@@ -163,18 +164,9 @@ def _from_task(task: Any, n: int, seed: int) -> tuple[Any, str]:
     return make(n, seed), f"task {name}, seed {seed}"
 
 
-def _flat(source: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Entries of nested mappings, with their keys joined by slashes."""
-    for name, value in source.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}/")
-        else:
-            yield f"{prefix}{name}", value
-
-
 def _stacked(observations: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Observations of a Dict space, one by one → one list per entry."""
-    flat = [dict(_flat(obs)) for obs in observations]
+    flat = [dict(flat_entries(obs)) for obs in observations]
     for row, obs in enumerate(flat):
         if obs.keys() != flat[0].keys():
             raise ExamplesError(f"row {row} of the success examples has entries {sorted(obs)}, row 0 {sorted(flat[0])}")

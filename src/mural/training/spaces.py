@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces as gym_spaces
 from numpy.typing import ArrayLike, NDArray
 
+from mural.agent.policy import ActionBox
 from mural.training import selection
-from mural.training.actions import ActionBox, action_box
-from mural.training.selection import OBSERVATION, Selection, SpaceError
+from mural.training.accepted import Entry, action_box, entries_of
+from mural.training.selection import Selection, SpaceError
 
 Floats = NDArray[np.float32]
 Env = gymnasium.Env[Any, Any]
@@ -26,20 +26,6 @@ class ObservationError(ValueError):
 
 class StepError(RuntimeError):
     """`reset` or `step` returned something that cannot be learned from; the message says which part of it."""
-
-
-class Entry(NamedTuple):
-    """One Box of an observation, and where it is in the flattened one."""
-
-    path: tuple[str, ...]
-    space: gym_spaces.Box[Any]
-    start: int
-    stop: int
-
-    @property
-    def name(self) -> str:
-        """Keys of nested Dicts joined by a slash."""
-        return "/".join(map(str, self.path)) or OBSERVATION
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +65,7 @@ class Spaces:
         """
         if isinstance(cast(object, env), gymnasium.vector.VectorEnv):
             raise SpaceError("this is a vector of environments; pass one of them (training makes its own copies)")
-        entries = tuple(_entries(env.observation_space))
+        entries = tuple(entries_of(env.observation_space))
         if not entries or entries[-1].stop == 0:
             raise SpaceError(f"the observation space {env.observation_space} is empty; observe at least one number")
         names = [entry.name for entry in entries]
@@ -239,27 +225,3 @@ def _flag(value: Any, name: str) -> bool:
 
 def _described(result: Any) -> str:
     return f"{len(result)} things" if isinstance(result, tuple) else f"a {type(result).__name__}, not a tuple"
-
-
-def _entries(space: gym_spaces.Space[Any], path: tuple[str, ...] = (), start: int = 0) -> Iterator[Entry]:
-    """The Boxes of an observation space, in Gymnasium's order."""
-    name = f"observation entry {'/'.join(map(str, path))!r}" if path else "observation space"
-    if isinstance(space, gym_spaces.Dict):
-        for key, part in space.spaces.items():
-            for entry in _entries(part, (*path, key), start):
-                yield entry
-                start = entry.stop
-        return
-    if not isinstance(space, gym_spaces.Box):
-        advice = {
-            gym_spaces.Discrete: "make it a vector of numbers, for example with gymnasium.wrappers.FlattenObservation",
-            gym_spaces.Tuple: "make it a Dict of Boxes, or flatten it with gymnasium.wrappers.FlattenObservation",
-        }
-        what = advice.get(type(space), "make it a Box of numbers with gymnasium.wrappers.TransformObservation")
-        raise SpaceError(f"the {name} is {space}; needed is a Box or a Dict of Boxes: {what}")
-    if len(space.shape) > 2 or space.dtype == np.uint8:
-        raise SpaceError(
-            f"the {name} looks like an image (shape {space.shape}, {space.dtype}), which is not supported: provide a "
-            "vector of state or features (poses, or a trained encoder's output) through an ObservationWrapper"
-        )
-    yield Entry(path, space, start, start + math.prod(space.shape))
