@@ -109,7 +109,7 @@ def test_python_scalars_have_the_type_jax_gives_them():
 
 
 def test_restored_arrays_own_their_memory():
-    """JAX is free to use the memory of a NumPy array, above all of one that happens to lie at a multiple of 64 bytes."""
+    """JAX is free to use the memory of a NumPy array, above all of one that lies at a multiple of 64 bytes."""
     room = np.zeros(4096 + 16, np.float32)
     start = -room.ctypes.data % 64 // 4
     stored = {"value": room[start : start + 4096]}
