@@ -46,12 +46,10 @@ def _parse_csv(data: bytes, path: Path, spaces: Spaces) -> Any:
     """Rows of numbers; a mapping to entries if there is a header with their names."""
     try:
         lines = [line for line in data.decode("utf-8-sig").splitlines() if line.strip() and not line.startswith("#")]
-    except UnicodeDecodeError:
-        raise ExamplesError(
-            f"{str(path)!r} is not a text file; write the examples as comma-separated numbers"
-        ) from None
-    delimiter = next((mark for mark in ",;\t" if lines and mark in lines[0]), ",")
-    table = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
+        delimiter = next((mark for mark in ",;\t" if lines and mark in lines[0]), ",")
+        table = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
+    except (UnicodeDecodeError, csv.Error):
+        raise ExamplesError(f"{str(path)!r} is no table; write the examples as comma-separated numbers") from None
     header: list[str] = []
     if table and (not all(map(_is_number, table[0])) or _is_numbering(table)):
         header = table.pop(0)

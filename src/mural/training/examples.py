@@ -34,6 +34,10 @@ class SuccessExamples:
     """The whole flattened observations [m, o], where they are known."""
     provenance: str
 
+    def __repr__(self) -> str:
+        whole = "" if self.observations is None else f", observations {list(self.observations.shape)}"
+        return f"SuccessExamples(states {list(self.states.shape)}{whole}, provenance {self.provenance!r})"
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .npz that `load_examples` reads: `examples` (whole observations where known) and `provenance`."""
         target = Path(path)

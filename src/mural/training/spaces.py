@@ -11,17 +11,13 @@ import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mural.agent.policy import ActionBox
+from mural.agent.policy import ActionBox, ObservationError
 from mural.training import selection
 from mural.training.accepted import Entry, action_box, entries_of
 from mural.training.selection import Selection, SpaceError
 
 Floats = NDArray[np.float32]
 Env = gymnasium.Env[Any, Any]
-
-
-class ObservationError(ValueError):
-    """An observation that is not what the environment's space promises."""
 
 
 class StepError(RuntimeError):
