@@ -91,3 +91,14 @@ def corridor(**kwargs):
     obs, action = walk(**kwargs)
     flat = [a.reshape(-1, 2) for a in (obs[:, :-1], action, obs[:, 1:])]
     return experience(transitions(*flat), obs)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def label(part, state, rows):
+    """What the part makes of the transitions, as one compiled function."""
+    return part.label(state, rows)
+
+
+def init(part, problem, key):
+    """The part's first state, as one compiled function."""
+    return jax.jit(lambda key: part.init(problem, key=key))(key)

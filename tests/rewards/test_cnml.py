@@ -1,4 +1,4 @@
-"""Exact CNML as a reward: counts are Theorem 1 to the last visit, Newton agrees with the float64 solver."""
+"""CNML rewards equal the independent oracles: counts of a NumPy grid, and Newton's method in float64."""
 
 import dataclasses
 
@@ -9,114 +9,89 @@ import pytest
 
 from mural.nml.logistic import Logistic
 from mural.nml.tabular import Grid
-from mural.rewards import newton
 from mural.rewards.base import METHODS, Problem
-from mural.rewards.cnml import CNML, GridSizeError, LogisticCNML, TabularCNML
-from mural.rewards.newton import Points
+from mural.rewards.cnml import LogisticCNML, TabularCNML, TooManyCellsError
 from tests.rewards import synthetic
 
-KEY = jax.random.key(0)
-TABULAR = TabularCNML(bins=9, low=-0.6, high=8.4)
-LOGISTIC = LogisticCNML(negatives=60)
-FIT, SOLVE, LABEL = jax.jit(newton.fit), jax.jit(newton.probability), jax.jit(LOGISTIC.label)
+KEY, PROBLEM = jax.random.key(0), synthetic.problem()
+QUERIES = np.random.default_rng(1).uniform([-1, -1], [9, 1], (70, 2)).astype(np.float32)
+probability = jax.jit(lambda part, state, states: part.probability(state, states), static_argnums=0)
 
 
-def test_cells_follow_theorem_1_over_several_epochs():
-    problem, state, seen = synthetic.problem(), TABULAR.init(synthetic.problem(), key=KEY), []
-    grid = Grid((-0.6, -0.6), (8.4, 8.4), 9)
-    np.testing.assert_array_equal(TABULAR.label(state, synthetic.at(grid.centres())), 0.5)
-    for seed in range(3):
-        experience = synthetic.corridor(seed=seed, drift=0.3)
-        state, info = TABULAR.learn(state, problem, experience, key=KEY)
-        seen.append(np.asarray(experience.recent.states))
-    expected = grid.ideal(np.concatenate(seen), problem.examples)
-    np.testing.assert_allclose(TABULAR.label(state, synthetic.at(grid.centres())), expected, rtol=1e-6)
-    assert (int(info["visits"]), int(info["cells"])) == (600, (grid.counts(np.concatenate(seen)) > 0).sum())
-    assert float(info["p_replay"]) == pytest.approx(expected[grid.index(seen[-1])].mean(), rel=1e-5)
-    assert float(info["p_examples"]) == pytest.approx(expected[grid.index(problem.examples)].mean(), rel=1e-5)
+def test_tabular_rewards_are_the_counts_of_theorem_1():
+    part = TabularCNML(bins=9, low=-1.0, high=9.0)
+    state = part.init(PROBLEM, key=KEY)
+    np.testing.assert_array_equal(synthetic.label(part, state, synthetic.at(QUERIES)), 0.5)
+    visited = []
+    for seed in (0, 1):
+        experience = synthetic.corridor(seed=seed, drift=0.3 * seed)
+        state, info = part.learn(state, PROBLEM, experience, key=KEY)
+        visited.extend(np.asarray(experience.recent.states))
+    reference = Grid((-1.0, -1.0), (9.0, 9.0), 9)
+    expected = reference.ideal(np.array(visited), PROBLEM.examples)[reference.index(QUERIES)]
+    np.testing.assert_allclose(synthetic.label(part, state, synthetic.at(QUERIES)), expected, rtol=1e-6)
+    np.testing.assert_allclose(probability(part, state, jnp.asarray(QUERIES)), expected, rtol=1e-6)
+    assert len(set(expected.round(4))) > 5
+    assert int(info["visits"]) == 400
+    assert float(info["cells"]) / 81 == pytest.approx(float(info["coverage"]))
 
 
-def test_balanced_examples_weigh_as_much_as_all_visits():
-    """200 visits and 4 examples in two cells: each example counts for 50."""
-    part = dataclasses.replace(TABULAR, balanced=True)
-    problem = Problem(2, 2, np.array([[8.0, 0.0]] * 3 + [[1.0, 0.0]], np.float32))
-    experience = synthetic.experience(synthetic.at([[1.0, 0.0]] * 150 + [[3.0, 0.0]] * 50))
-    state, _ = part.learn(part.init(problem, key=KEY), problem, experience, key=KEY)
-    p = part.probability(state, jnp.asarray([[8.0, 0.0], [1.0, 0.0], [3.0, 0.0], [5.0, 5.0]]))
-    np.testing.assert_allclose(p, [151 / 152, 51 / 202, 1 / 52, 1 / 2], rtol=1e-6)
+@pytest.mark.parametrize("part", [TabularCNML(bins=20), LogisticCNML(negatives=64, centres=0)])
+def test_without_bounds_the_box_holds_first_data_and_examples(part):
+    """It reaches from (0, −0.5) to the examples around (8, 0), and a quarter of that further."""
+    state, _ = part.learn(part.init(PROBLEM, key=KEY), PROBLEM, synthetic.corridor(), key=KEY)
+    x = np.concatenate([synthetic.corridor().recent.states, PROBLEM.examples])
+    margin = 0.25 * (x.max(0) - x.min(0)).max()
+    np.testing.assert_allclose(state.region.low, x.min(0) - margin, rtol=1e-5)
+    np.testing.assert_allclose(state.region.high, x.max(0) + margin, rtol=1e-5)
+    again, _ = part.learn(state, PROBLEM, synthetic.corridor(seed=1), key=KEY)
+    np.testing.assert_array_equal(again.region.low, state.region.low)
 
 
-def test_the_grid_covers_first_data_and_examples_and_then_stays():
-    part, problem = TabularCNML(bins=8), synthetic.problem()
-    state, _ = part.learn(part.init(problem, key=KEY), problem, synthetic.corridor(), key=KEY)
-    points = np.concatenate([synthetic.corridor().recent.states, problem.examples])
-    assert (np.asarray(state.region.low) < points.min(0)).all()
-    assert (np.asarray(state.region.high) > points.max(0)).all()
-    later, _ = part.learn(state, problem, synthetic.experience(synthetic.at([[99.0, 99.0]])), key=KEY)
-    np.testing.assert_array_equal(later.region.high, state.region.high)
-    np.testing.assert_array_equal(later.examples, state.examples)
-    assert int(later.visits[-1]) == int(state.visits[-1]) + 1
-
-
-def test_too_many_cells_are_refused():
-    with pytest.raises(GridSizeError, match=r"16 bins along each of 8 axes.*logistic"):
-        TabularCNML().init(Problem(8, 2, np.zeros((3, 8), np.float32)), key=KEY)
-
-
-def exact(data, queries, l2):
-    """p_CNML of the float64 solver, and its weights as one vector."""
-    f, y, represents = (np.asarray(a, float) for a in data)
-    problem = Logistic(f, np.stack([1 - y, y], axis=1), represents, l2)
-    weights, converged, _ = problem.fit()
-    log_p, all_converged = problem.log_likelihoods(weights, np.asarray(queries, float))
+@pytest.mark.parametrize("centres", [0, 3])
+def test_logistic_rewards_are_exact_cnml(centres):
+    """The oracle has weights for both labels, float64, a line search of its own, and a test of convergence."""
+    part = LogisticCNML(negatives=32, centres=centres, low=-1.0, high=9.0, l2=0.1)
+    experience = dataclasses.replace(synthetic.corridor(), size=1000)
+    state, info = part.learn(synthetic.init(part, PROBLEM, KEY), PROBLEM, experience, key=KEY)
+    np.testing.assert_array_equal(state.represents, [1000 / 32] * 32 + [1] * 16)
+    np.testing.assert_array_equal(state.features[:, -1], 1)
+    f, y = np.asarray(state.features, float), np.eye(2)[np.asarray(state.labels, int)]
+    oracle = Logistic(f, y, np.asarray(state.represents, float), 0.1)
+    w, converged, _ = oracle.fit()
     assert converged
-    assert all_converged.all()
-    return np.exp(log_p[:, 1]) / np.exp(log_p).sum(1), weights[:, 1] - weights[:, 0]
+    np.testing.assert_allclose(state.weights, w[:, 1] - w[:, 0], atol=2e-2)
+    assert float(info["gradient"]) < 1e-2
+    f_query = np.asarray(part._features(state.region, jnp.asarray(QUERIES)), float)
+    log_p, ok = oracle.log_likelihoods(w, f_query)
+    assert ok.all()
+    expected = np.exp(log_p[:, 1]) / np.exp(log_p).sum(1)
+    ours = synthetic.label(part, state, synthetic.at(QUERIES))
+    np.testing.assert_allclose(ours, expected, atol=1e-3)
+    assert expected.max() - expected.min() > 0.3
 
 
-@pytest.mark.parametrize("l2", [0.01, 1.0])
-@pytest.mark.parametrize("kind", ["overlapping", "separable", "heavy"])
-def test_newton_agrees_with_the_float64_solver(kind, l2):
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(40, 2))
-    y = (x[:, 0] + (0 if kind == "separable" else rng.normal(size=40)) > 0).astype(float)
-    represents = np.where(y == 0, 2000.0, 1.0) if kind == "heavy" else np.ones(40)
-    columns = np.concatenate([np.ones((40, 1)), x], axis=1)
-    data = Points(*(jnp.asarray(a, jnp.float32) for a in (columns, y, represents)))
-    queries = np.concatenate([np.ones((12, 1)), rng.normal(size=(12, 2)) * 4], axis=1)
-    expected, weights = exact(data, queries, l2)
-    start, _ = FIT(data, l2, 50)
-    np.testing.assert_allclose(start, weights, rtol=2e-3, atol=2e-3)
-    p = SOLVE(data, start, jnp.asarray(queries, jnp.float32), l2, 50)
-    np.testing.assert_allclose(p, expected, atol=2e-3)
+def test_bumps_are_products_of_gaussians_over_the_box():
+    part = LogisticCNML(centres=3, low=0.0, high=4.0)
+    state = part.init(PROBLEM, key=KEY)
+    x = np.array([[0.0, 4.0], [1.0, 2.5]], np.float32)
+    centres = [(a, b) for a in (0, 2, 4) for b in (0, 2, 4)]
+    expected = [[np.exp(-0.5 * ((u - a) ** 2 + (v - b) ** 2) / 4) for a, b in centres] + [1] for u, v in x]
+    np.testing.assert_allclose(part._features(state.region, jnp.asarray(x)), expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("balanced", "each"), [(False, 1.0), (True, 200 / 16)])
-def test_logistic_part_is_cnml_on_the_whole_replay(balanced, each):
-    """D is a sample: its points stand for 200 visits and 16 examples, or for as many examples as visits."""
-    problem, experience = synthetic.problem(), synthetic.corridor(drift=0.3)
-    part = dataclasses.replace(LOGISTIC, balanced=balanced)
-    state, info = part.learn(part.init(problem, key=KEY), problem, experience, key=KEY)
-    np.testing.assert_allclose(state.data.represents, [200 / 60] * 60 + [each] * 16, rtol=1e-6)
-    u = (problem.examples - np.asarray(state.mean)) / np.asarray(state.edge)
-    f = np.stack([np.ones(16), u[:, 0], u[:, 1], u[:, 0] ** 2, u[:, 0] * u[:, 1], u[:, 1] ** 2], axis=1)
-    np.testing.assert_allclose(state.data.f[60:], f, rtol=1e-4, atol=1e-5)
-    p, weights = exact(state.data, state.data.f, part.l2)
-    np.testing.assert_allclose(state.weights, weights, rtol=5e-3, atol=5e-3)
-    assert float(info["p_replay"]) == pytest.approx(p[:60].mean(), abs=1e-3)
-    assert float(info["p_examples"]) == pytest.approx(p[60:].mean(), abs=1e-3)
-    assert p[:60].mean() < 0.2 < 0.8 < p[60:].mean()
-    np.testing.assert_allclose(LABEL(state, synthetic.at(problem.examples)), p[60:], atol=5e-3)
+def test_before_any_data_nothing_is_known():
+    part = LogisticCNML(negatives=32, centres=3)
+    ours = synthetic.label(part, synthetic.init(part, PROBLEM, KEY), synthetic.at(QUERIES[:5]))
+    np.testing.assert_allclose(ours, 0.5, atol=1e-6)
 
 
-def test_without_data_logistic_cnml_knows_nothing():
-    problem = synthetic.problem()
-    state = LOGISTIC.init(problem, key=KEY)
-    np.testing.assert_allclose(LABEL(state, synthetic.at(problem.examples)), 0.5, atol=1e-6)
-
-
-def test_method_chooses_its_model():
-    assert METHODS["cnml"].config is CNML
-    assert CNML().terms()[0].part == TabularCNML()
-    (term,) = CNML(model="logistic", scale=2.0).terms()
-    assert (term.name, term.scale, term.part) == ("classifier", 2.0, LogisticCNML())
+def test_method_and_what_it_cannot_do():
+    config = METHODS["cnml"].config(scale=3.0)
+    (tabular,) = config.terms()
+    (logistic,) = dataclasses.replace(config, model="logistic").terms()
+    assert (tabular.scale, tabular.part, logistic.part) == (3.0, TabularCNML(), LogisticCNML())
+    wide = Problem(9, 2, np.zeros((3, 9), np.float32))
+    for part in (TabularCNML(), LogisticCNML()):
+        with pytest.raises(TooManyCellsError, match="--method mural"):
+            part.init(wide, key=KEY)

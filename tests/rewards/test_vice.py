@@ -24,7 +24,7 @@ def forward(params, x):
 
 
 def train(part, problem, experience):
-    state = part.init(problem, key=KEY)
+    state = synthetic.init(part, problem, KEY)
     return part.learn(state, problem, experience, key=KEY)
 
 
@@ -32,7 +32,7 @@ def test_loss_equals_its_formula():
     """−Σ y log softmax[log π, f], from probabilities rather than logits."""
     rng = np.random.default_rng(0)
     x, log_pi, share = rng.normal(size=(20, 2)), rng.normal(size=20), rng.uniform(size=20)
-    params = ViceClassifier(hidden=(8, 8)).init(synthetic.problem(), key=KEY).params
+    params = synthetic.init(ViceClassifier(hidden=(8, 8)), synthetic.problem(), KEY).params
     p = np.exp(forward(params, x)[:, 0]) / (np.exp(forward(params, x)[:, 0]) + np.exp(log_pi))
     expected = -(share * np.log(p) + (1 - share) * np.log(1 - p)).mean()
     targets = np.stack([1 - share, share], axis=1)
@@ -45,7 +45,7 @@ def test_one_step_is_adamw_on_that_loss():
     part = ViceClassifier(hidden=(8,), steps=1, batch_size=16, learning_rate=1e-3, weight_decay=0.5, mixup=0.0)
     problem = dataclasses.replace(synthetic.problem(), examples=np.ones((1, 2), np.float32))
     experience = synthetic.experience(synthetic.at([[-1.0, 0.5]]))
-    before = part.init(problem, key=KEY)
+    before = synthetic.init(part, problem, KEY)
     after, info = part.learn(before, problem, experience, key=KEY)
     x = jnp.asarray([[-1.0, 0.5], [1.0, 1.0]])
     value, gradient = jax.jit(jax.value_and_grad(vice.loss))(before.params, x, jnp.zeros(2), jnp.eye(2))
@@ -71,7 +71,7 @@ def test_the_optimum_is_the_known_posterior(policy_term):
     part = dataclasses.replace(SMALL, policy_term=policy_term)
     state, info = train(part, problem, experience)
     f = np.log(e / q) + (log_pi if policy_term else 0)
-    np.testing.assert_allclose(part.label(state, synthetic.at(places)), f, atol=0.12)
+    np.testing.assert_allclose(synthetic.label(part, state, synthetic.at(places)), f, atol=0.12)
     p = 1 / (1 + np.exp(-f))
     np.testing.assert_allclose(part.probability(state, jnp.asarray(places)), p, atol=0.03)
     assert float(info["p_examples"]) == pytest.approx((e * p).sum(), abs=0.05)
@@ -94,9 +94,9 @@ def test_mixup_makes_p_linear_between_the_classes():
 
 def test_the_three_rewards_are_one_logit():
     problem, rows = synthetic.problem(), synthetic.corridor().recent
-    state = SMALL.init(problem, key=KEY)
+    state = synthetic.init(SMALL, problem, KEY)
     f, log_p, p = (
-        np.asarray(dataclasses.replace(SMALL, reward=reward).label(state, rows), float)
+        np.asarray(synthetic.label(dataclasses.replace(SMALL, reward=reward), state, rows), float)
         for reward in ("logit", "log_prob", "prob")
     )
     np.testing.assert_allclose(p, 1 / (1 + np.exp(-f)), rtol=1e-5)

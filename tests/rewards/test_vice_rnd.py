@@ -24,9 +24,9 @@ def test_error_normaliser_and_loss_equal_their_formulas():
     """The deviation is that of all errors measured so far: each call's new states under that call's predictor."""
     part = dataclasses.replace(SMALL, steps=1)
     first, second = (synthetic.corridor(seed=s, episodes=e) for s, e in ((0, 3), (1, 5)))
-    state, seen = part.init(PROBLEM, key=KEY), []
+    state, seen = synthetic.init(part, PROBLEM, KEY), []
     np.testing.assert_allclose(
-        part.label(state, first.recent), error(state, np.asarray(first.recent.states)), rtol=1e-4
+        synthetic.label(part, state, first.recent), error(state, np.asarray(first.recent.states)), rtol=1e-4
     )
     for i, experience in enumerate((first, second)):
         key, before = jax.random.fold_in(KEY, i), state
@@ -36,7 +36,7 @@ def test_error_normaliser_and_loss_equal_their_formulas():
         seen.extend(error(state, np.asarray(experience.recent.states)))
         assert float(info["deviation"]) == pytest.approx(np.std(seen), rel=1e-4)
     x = np.random.default_rng(0).normal(size=(9, 2))
-    np.testing.assert_allclose(part.label(state, synthetic.at(x)), error(state, x) / np.std(seen), rtol=1e-3)
+    np.testing.assert_allclose(synthetic.label(part, state, synthetic.at(x)), error(state, x) / np.std(seen), rtol=1e-3)
 
 
 def test_error_falls_where_trained_and_stays_high_elsewhere():
@@ -44,7 +44,7 @@ def test_error_falls_where_trained_and_stays_high_elsewhere():
     experience = synthetic.corridor()
     centre = np.repeat([[-4.0, 0.0], [0.0, 4.0], [0.0, -4.0]], 20, axis=0)
     elsewhere = synthetic.at(np.random.default_rng(0).normal(centre, 0.2))
-    before = state = SMALL.init(PROBLEM, key=KEY)
+    before = state = synthetic.init(SMALL, PROBLEM, KEY)
     for i in range(2):
         state, _ = SMALL.learn(state, PROBLEM, experience, key=jax.random.fold_in(KEY, i))
     trained, untrained = (
@@ -53,7 +53,9 @@ def test_error_falls_where_trained_and_stays_high_elsewhere():
     )
     assert trained < 0.002
     assert untrained > 0.1
-    assert float(SMALL.label(state, elsewhere).min()) > 10 * float(SMALL.label(state, experience.recent).max())
+    assert float(synthetic.label(SMALL, state, elsewhere).min()) > 10 * float(
+        synthetic.label(SMALL, state, experience.recent).max()
+    )
     for a, b in zip(*map(jax.tree.leaves, (before.target, state.target)), strict=True):
         np.testing.assert_array_equal(a, b)
 

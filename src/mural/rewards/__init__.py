@@ -1,6 +1,6 @@
 """What a transition is worth: one file per method, all behind one protocol. Knows nothing of environments."""
 
-from mural.rewards import ddl, icm, oracle, vae_density, vice, vice_count, vice_rnd
+from mural.rewards import cnml, ddl, icm, mural, mural_negatives, mural_no_meta, oracle, vae_density, vice, vice_count, vice_rnd
 from mural.rewards.base import (
     METHODS,
     Experience,
@@ -29,9 +29,13 @@ __all__ = [
     "Term",
     "Transitions",
     "UnknownMethodError",
+    "cnml",
     "ddl",
     "find_method",
     "icm",
+    "mural",
+    "mural_negatives",
+    "mural_no_meta",
     "oracle",
     "register_method",
     "vae_density",

@@ -1,7 +1,7 @@
-"""Algorithm 1 of the paper: the reward is p(success | state) by exact CNML, without meta-learning.
+"""Exact CNML as the reward (Algorithm 1 of the paper): the ideal that meta-NML approximates, for small problems.
 
-Two models for which exact CNML is affordable: one parameter per cell of a grid, where it is a count (Theorem 1), and
-logistic regression, where it is two convex problems per state. For small problems, and as the ideal that MURAL is near.
+`TabularCNML` has a parameter per cell of a grid, where CNML is the counts of Theorem 1. `LogisticCNML` generalises:
+logistic regression on bumps over the box of the states, refitted to convergence for every query and label.
 """
 
 from __future__ import annotations
@@ -15,174 +15,225 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from mural.rewards import grid, newton
+from mural.rewards import grid
 from mural.rewards.base import Experience, Info, Problem, Term, Transitions, register_method
 from mural.rewards.grid import Box
-from mural.rewards.newton import Points
 
-WIDEN = 0.5  # how far beyond the first data and the examples the grid reaches, in longest edges of their box
-MOST_CELLS = 10**7
-
-
-class GridSizeError(ValueError):
-    """The grid has more cells than there is room for; the message says what to do."""
+WIDEN = 0.25  # how far beyond the first data and the examples the box reaches, in longest edges of theirs
+MOST_CELLS = 2**22
+MOST_FEATURES = 512
+CHUNK = 64  # queries solved side by side
+HALVINGS = 8  # step sizes that a Newton step chooses from
 
 
-class CellCounts(NamedTuple):
+class TooManyCellsError(ValueError):
+    """States have too many numbers for a grid; the message says what to do."""
+
+
+def region(part: TabularCNML | LogisticCNML, problem: Problem, states: np.ndarray | None) -> Box:
+    """The box of the first states and the examples, unless set."""
+    points = None if states is None else np.concatenate([states, problem.examples])
+    return grid.box(points, problem.state_size, part.low, part.high, WIDEN)
+
+
+def cells(bins: int, size: int, most: int, what: str) -> int:
+    """bins^size, if that is not too many."""
+    if bins**size > most:
+        raise TooManyCellsError(
+            f"{bins} {what} along each of {size} numbers are more than {most}: "
+            "take fewer, let the classifier see less of the state, or use --method mural, which needs no grid"
+        )
+    return bins**size
+
+
+class TabularState(NamedTuple):
     """Where the cells are, and what was seen in each."""
 
     region: Box
-    visits: Array  # [bins^d] int32: N
-    examples: Array  # [bins^d] int32: G
+    visits: Array  # [cells] int32, N
+    successes: Array  # [cells] int32, G
 
 
 @dataclass(frozen=True)
 class TabularCNML:
-    """(G + 1)/(N + G + 2) for a cell with N visits and G success examples."""
+    """(G + 1)/(N + G + 2) for a cell with N visits and G examples."""
 
-    bins: int = 16
+    bins: int = 51
     """Cells along each axis of the state."""
     low: float | None = None
     """Where the grid begins on all axes; None: below the first data and the examples."""
     high: float | None = None
     """Where it ends; None: above the first data and the examples. States outside belong to the nearest cell."""
-    balanced: bool = False
-    """Let all examples together weigh as much as all visits, as in a D of equal halves. False: each example is one."""
 
-    def init(self, problem: Problem, *, key: Array) -> CellCounts:
-        """Nothing seen; the region is fixed by the first data, unless set."""
-        d = problem.state_size
-        if self.bins**d > MOST_CELLS:
-            raise GridSizeError(
-                f"{self.bins} bins along each of {d} axes are {self.bins**d:.1e} cells, and {MOST_CELLS:.0e} are the "
-                "most: use fewer bins, show the classifier fewer columns of the observation, or model 'logistic'"
-            )
-        none = jnp.zeros(self.bins**d, jnp.int32)
-        return CellCounts(grid.box(None, d, self.low, self.high, WIDEN), none, none)
+    def init(self, problem: Problem, *, key: Array) -> TabularState:
+        """Nothing was seen, not even the examples: p = 0.5 everywhere."""
+        empty = jnp.zeros(cells(self.bins, problem.state_size, MOST_CELLS, "bins"), jnp.int32)
+        return TabularState(region(self, problem, None), empty, empty)
 
     def learn(
-        self, state: CellCounts, problem: Problem, experience: Experience, *, key: Array
-    ) -> tuple[CellCounts, Info]:
-        """Count all new states, each once; the examples with the first of them."""
-        recent, examples = experience.recent.states, jnp.asarray(problem.examples, jnp.float32)
+        self, state: TabularState, problem: Problem, experience: Experience, *, key: Array
+    ) -> tuple[TabularState, Info]:
+        """Count all new transitions, each once."""
+        recent, where = experience.recent.states, state.region
         if not np.asarray(state.visits).any():
-            points = np.concatenate([np.asarray(recent), problem.examples])
-            region = grid.box(points, problem.state_size, self.low, self.high, WIDEN)
-            state = CellCounts(region, state.visits, grid.counted(state.examples * 0, region, self.bins, examples))
-        return _count(self, state, recent, examples)
+            where = region(self, problem, np.asarray(recent))
+        return _count(self, TabularState(where, state.visits, state.successes), recent, jnp.asarray(problem.examples))
 
-    def label(self, state: CellCounts, batch: Transitions) -> Array:
-        """r(s) = p_CNML(success | s)."""
+    def label(self, state: TabularState, batch: Transitions) -> Array:
+        """p(success) of the states."""
         return self.probability(state, batch.states)
 
-    def probability(self, state: CellCounts, states: Array) -> Array:
-        """p_CNML(success) [n] of states [n, d]."""
+    def probability(self, state: TabularState, states: Array) -> Array:
+        """p(success) [n] of states [n, d]."""
         cell = grid.cells(state.region, self.bins, states)
-        n, g = state.visits[cell].astype(jnp.float32), state.examples[cell].astype(jnp.float32)
-        if self.balanced:
-            g = g * jnp.maximum(jnp.sum(state.visits), 1) / jnp.maximum(jnp.sum(state.examples), 1)
+        n, g = state.visits[cell].astype(jnp.float32), state.successes[cell].astype(jnp.float32)
         return (g + 1) / (n + g + 2)
 
 
 @partial(jax.jit, static_argnums=0)
-def _count(config: TabularCNML, state: CellCounts, recent: Array, examples: Array) -> tuple[CellCounts, Info]:
-    state = state._replace(visits=grid.counted(state.visits, state.region, config.bins, recent))
-    info = {"cells": jnp.sum(state.visits > 0), "visits": jnp.sum(state.visits)}
-    return state, info | _report(config.probability(state, examples), config.probability(state, recent))
+def _count(part: TabularCNML, state: TabularState, recent: Array, examples: Array) -> tuple[TabularState, Info]:
+    visits = grid.counted(state.visits, state.region, part.bins, recent)
+    successes = grid.counted(jnp.zeros_like(visits), state.region, part.bins, examples)
+    info = {"cells": jnp.sum(visits > 0), "coverage": jnp.mean(visits > 0), "visits": jnp.sum(visits)}
+    return TabularState(state.region, visits, successes), info
 
 
 class LogisticState(NamedTuple):
-    """D as features, how states become features, and the maximum-likelihood weights that every query starts from."""
+    """D as features, and the weights that fit it best: where each query's two problems start."""
 
-    mean: Array  # [d]
-    edge: Array  # [d]
-    data: Points
+    region: Box
+    features: Array  # [n, m]
+    labels: Array  # [n] 0 or 1
+    represents: Array  # [n] points that each stands for
     weights: Array  # [m]
 
 
 @dataclass(frozen=True)
 class LogisticCNML:
-    """Exact CNML of logistic regression: Newton to convergence for each state and label."""
+    """Logistic regression on bumps, fitted to D and each query with each label by Newton's method."""
 
-    features: Literal["linear", "quadratic"] = "quadratic"
-    """What the logit is linear in: the standardised state, or that and all products of two of its entries."""
-    negatives: int = 256
-    """Replay states in D, each standing for replay size / this."""
-    balanced: bool = False
-    """Let all examples together weigh as much as all visits, as in a D of equal halves. False: each example is one."""
+    negatives: int = 512
+    """States of the replay in D; each stands for (replay size / this) states."""
+    centres: int = 8
+    """Gaussian bumps along each axis of the state, evenly over the box; 0: the state itself, scaled to [−1, 1]."""
+    low: float | None = None
+    """Where the box begins on all axes; None: below the first data and the examples."""
+    high: float | None = None
+    """Where it ends; None: above the first data and the examples."""
     l2: float = 0.01
-    """Strength of the penalty that keeps the optimum finite, as in `mural.nml.CNMLClassifier`."""
-    max_iter: int = 50
-    """The most Newton steps."""
+    """Of the penalty ½ l2 ‖W‖² over both labels' weights: separable data have no optimum without."""
+    newton_steps: int = 12
+    """Newton steps for each query and label, from the optimum without the query."""
 
     def init(self, problem: Problem, *, key: Array) -> LogisticState:
-        """An empty D, with which every answer is ½."""
-        d, n = problem.state_size, self.negatives + len(problem.examples)
-        m = self._features(jnp.zeros((1, d))).shape[1]
-        data = Points(jnp.zeros((n, m)), jnp.zeros(n), jnp.zeros(n))
-        return LogisticState(jnp.zeros(d), jnp.ones(d), data, jnp.zeros(m))
+        """No data: p = 0.5 everywhere."""
+        d = problem.state_size
+        m = 1 + (cells(self.centres, d, MOST_FEATURES, "centres") if self.centres else d)
+        n = self.negatives + len(problem.examples)
+        return LogisticState(region(self, problem, None), jnp.zeros((n, m)), jnp.zeros(n), jnp.zeros(n), jnp.zeros(m))
 
     def learn(
         self, state: LogisticState, problem: Problem, experience: Experience, *, key: Array
     ) -> tuple[LogisticState, Info]:
-        """Draw D and fit it."""
+        """A new D, and its maximum-likelihood weights."""
+        where = state.region
+        if not np.asarray(state.represents).any():
+            where = region(self, problem, np.asarray(experience.recent.states))
         states = experience.sample(self.negatives, key).states
-        return _fit(self, states, jnp.asarray(problem.examples, jnp.float32), jnp.asarray(experience.size, jnp.float32))
+        stands_for = jnp.asarray(experience.size / self.negatives, jnp.float32)
+        return _fit(self, where, states, jnp.asarray(problem.examples, jnp.float32), stands_for)
 
     def label(self, state: LogisticState, batch: Transitions) -> Array:
-        """r(s) = p_CNML(success | s)."""
+        """p(success) of the states."""
         return self.probability(state, batch.states)
 
     def probability(self, state: LogisticState, states: Array) -> Array:
-        """p_CNML(success) [n] of states [n, d]."""
-        queries = self._features((states - state.mean[None]) / state.edge[None])
-        return newton.probability(state.data, state.weights, queries, self.l2, self.max_iter)
+        """p(success) [n] of states [n, d]."""
 
-    def _features(self, u: Array) -> Array:
-        """Features [n, m] of standardised states [n, d], a column of ones first."""
-        columns = [jnp.ones((u.shape[0], 1)), u]
-        if self.features == "quadratic":
-            i, j = np.triu_indices(u.shape[1])
-            columns.append(u[:, i] * u[:, j])
-        return jnp.concatenate(columns, axis=1)
+        def one(query: Array) -> Array:
+            failure, success = (self._likelihood(state, query, label) for label in (0.0, 1.0))
+            return success / (failure + success)
+
+        return jax.lax.map(one, self._features(state.region, states), batch_size=CHUNK)
+
+    def _features(self, region: Box, states: Array) -> Array:
+        """Bumps with the width of their spacing, or the scaled states; and a column of ones."""
+        scaled = 2 * (states - region.low[None]) / (region.high - region.low)[None] - 1
+        if self.centres:
+            at = jnp.linspace(-1.0, 1.0, self.centres)
+            spacing = 2 / max(self.centres - 1, 1)
+            bumps = jnp.exp(-0.5 * ((scaled[:, :, None] - at[None, None, :]) / spacing) ** 2)  # [n, d, centres]
+            scaled = bumps[:, 0]
+            for axis in range(1, states.shape[1]):
+                scaled = (scaled[:, :, None] * bumps[:, axis, None, :]).reshape(len(states), -1)
+        return jnp.concatenate([scaled, jnp.ones((len(states), 1))], axis=1)
+
+    def _likelihood(self, state: LogisticState, query: Array, label: float) -> Array:
+        """p_θ(label) at the query, with θ fitted to D and the query with this label."""
+        features = jnp.concatenate([state.features, query[None]])
+        labels = jnp.append(state.labels, label)
+        represents = jnp.append(state.represents, 1.0)
+        weights, _ = newton(features, labels, represents, self.l2, state.weights, self.newton_steps)
+        return jax.nn.sigmoid((2 * label - 1) * (query @ weights))
+
+
+def newton(
+    features: Array, labels: Array, represents: Array, l2: float, start: Array, steps: int
+) -> tuple[Array, Array]:
+    """Weights [m] that minimise Σᵢ rᵢ ℓᵢ + ¼ l2 ‖w‖², and the size of the gradient's largest entry there.
+
+    w is the difference of the two labels' weights of `mural.nml.logistic`, of which one is minus the other at the
+    optimum: ½ l2 (‖w/2‖² + ‖w/2‖²) is the penalty above. A step takes the best of several step sizes.
+    """
+    signs, penalty = 1 - 2 * labels, 0.5 * l2
+    sizes = jnp.append(0.5 ** jnp.arange(HALVINGS, dtype=features.dtype), 0.0)  # 0: where no size is better, stay
+
+    def gradient_at(w: Array) -> tuple[Array, Array]:
+        p = jax.nn.sigmoid(features @ w)
+        return ((p - labels) * represents) @ features + penalty * w, p
+
+    def one(_: int, w: Array) -> Array:
+        gradient, p = gradient_at(w)
+        curvature = (features * (represents * p * (1 - p))[:, None]).T @ features
+        step = jnp.linalg.solve(curvature + penalty * jnp.eye(len(w)), gradient)
+        at, along = features @ w, features @ step
+        z = signs[None] * (at[None] - sizes[:, None] * along[None])
+        # Only differences from where we are matter, and they are exact where the sums would round.
+        fall = (jax.nn.softplus(z) - jax.nn.softplus(signs * at)[None]) @ represents
+        fall += 0.5 * penalty * sizes * (sizes * (step @ step) - 2 * (w @ step))
+        return w - sizes[jnp.argmin(fall)] * step
+
+    weights = jax.lax.fori_loop(0, steps, one, start)
+    return weights, jnp.max(jnp.abs(gradient_at(weights)[0]))
 
 
 @partial(jax.jit, static_argnums=0)
-def _fit(config: LogisticCNML, states: Array, examples: Array, size: Array) -> tuple[LogisticState, Info]:
-    x = jnp.concatenate([states, examples])
-    mean, edge = jnp.mean(x, axis=0), jnp.std(x, axis=0)
-    edge = jnp.where(edge > 1e-6, edge, 1.0)
-    f = config._features((x - mean[None]) / edge[None])
-    n, m = states.shape[0], examples.shape[0]
-    y = jnp.concatenate([jnp.zeros(n), jnp.ones(m)])
-    each = size / max(m, 1) if config.balanced else jnp.ones(())
-    represents = jnp.concatenate([jnp.full(n, size / n), jnp.full(m, each)])
-    data = Points(f, y, represents)
-    weights, steps = newton.fit(data, config.l2, config.max_iter)
-    state = LogisticState(mean, edge, data, weights)
-    info = {"newton_steps": steps, "loss": newton.objective(data, weights, 0.0) / jnp.sum(represents)}
-    p = config.probability(state, x)
-    return state, info | _report(p[n:], p[:n])
-
-
-def _report(p_examples: Array, p_replay: Array) -> Info:
-    return {"p_examples": jnp.mean(p_examples), "p_replay": jnp.mean(p_replay)}
+def _fit(
+    part: LogisticCNML, region: Box, states: Array, examples: Array, stands_for: Array
+) -> tuple[LogisticState, Info]:
+    features = part._features(region, jnp.concatenate([states, examples]))
+    labels = jnp.concatenate([jnp.zeros(len(states)), jnp.ones(len(examples))])
+    represents = jnp.where(labels == 1, 1.0, stands_for)
+    weights, gradient = newton(features, labels, represents, part.l2, jnp.zeros(features.shape[1]), 50)
+    p = jax.nn.sigmoid(features @ weights)
+    loss = -jnp.sum(represents * jnp.log(jnp.where(labels == 1, p, 1 - p) + 1e-30)) / jnp.sum(represents)
+    return LogisticState(region, features, labels, represents, weights), {"loss": loss, "gradient": gradient}
 
 
 @register_method("cnml")
 @dataclass(frozen=True)
 class CNML:
-    """Exact CNML as the reward: counts on a grid, or logistic regression solved for every state and label."""
+    """Exact CNML on all data, for small problems: what MURAL's reward would be without approximation."""
 
     model: Literal["tabular", "logistic"] = "tabular"
-    """Which of the two."""
+    """Which model CNML is exact for: counts of cells, or logistic regression on features."""
     tabular: TabularCNML = field(default_factory=TabularCNML)
-    """A parameter for each cell of a grid."""
+    """Settings of the counts."""
     logistic: LogisticCNML = field(default_factory=LogisticCNML)
-    """Logistic regression."""
+    """Settings of the logistic regression."""
     scale: float = 1.0
-    """Factor on the probability."""
+    """Factor on the reward."""
 
     def terms(self) -> tuple[Term, ...]:
-        """p_CNML."""
+        """The classifier chosen."""
         return (Term("classifier", self.scale, self.tabular if self.model == "tabular" else self.logistic),)
