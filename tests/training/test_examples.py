@@ -171,7 +171,8 @@ def test_what_cannot_be_used(source: Any, why: str) -> None:
 
 
 def test_rounding_at_the_bounds_is_tolerated() -> None:
-    assert load_examples(changed(1 + 1e-7), DICT).states.shape == (12, 2)
+    for value in (1 + 1e-7, -1 - 1e-7):
+        assert load_examples(changed(value), DICT).states.shape == (12, 2)
 
 
 def test_files_are_data(tmp_path: Path) -> None:
@@ -191,7 +192,7 @@ def test_files_are_data(tmp_path: Path) -> None:
             load_examples(tmp_path / f"{name}.npz", BOX)
     assert not (tmp_path / "ran").exists()
     (tmp_path / "f.pkl").write_bytes(b"")
-    with pytest.raises(ExamplesError, match="read from .npz"):
+    with pytest.raises(ExamplesError, match=r"read from \.npz"):
         load_examples(tmp_path / "f.pkl", BOX)
 
 
