@@ -6,6 +6,7 @@ the penalty ½ l2 (‖w₀‖² + ‖w₁‖²) the optimum has w₁ = −w₀, 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -13,8 +14,8 @@ import jax.numpy as jnp
 from jax import Array
 
 CHUNK = 256  # queries solved side by side
-SETTLED = 1e-4  # a step that moves no logit in question by more than this is the last
-HALVINGS = 6  # step sizes 1, ½, … that are tried
+SETTLED = 1e-3  # when the next step would move no logit in question by more than this, it is left out
+SHORTEST = 1e-3  # when a step this much shorter than Newton's still goes uphill, float32 sees no way down
 ROUNDING = 1e-6  # a rise of the objective that float32 cannot tell from none, relative to it
 
 
@@ -56,27 +57,38 @@ def objective(data: Points, w: Array, l2: float) -> Array:
     return jnp.sum(data.represents * jax.nn.softplus((1 - 2 * data.y) * (data.f @ w))) + 0.25 * l2 * jnp.sum(w**2)
 
 
+class _Search(NamedTuple):
+    """Where the search is, where it goes next, and how far the logits in question would move."""
+
+    w: Array  # [m]
+    value: Array
+    direction: Array  # [m]
+    size: Array
+    change: Array
+    steps: Array
+
+
 def _newton(data: Points, start: Array, watched: Array, l2: float, max_iter: int) -> tuple[Array, Array]:
-    """Damped Newton steps until the logits of the watched features [k, m] stand still."""
-    sizes = 0.5 ** jnp.arange(HALVINGS)
+    """Newton steps until the logits of the watched features [k, m] stand still; one that goes uphill is halved."""
     ridge = 0.5 * l2 * jnp.eye(data.f.shape[1])
 
-    def moving(carry: tuple[Array, Array, Array]) -> Array:
-        _, change, steps = carry
-        return (change > SETTLED) & (steps < max_iter)
+    def moving(at: _Search) -> Array:
+        return (at.change > SETTLED) & (at.size > SHORTEST) & (at.steps < max_iter)
 
-    def step(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        w, _, steps = carry
+    def step(at: _Search) -> _Search:
+        w = at.w - at.size * at.direction
+        value = objective(data, w, l2)
         p = jax.nn.sigmoid(data.f @ w)
         gradient = data.f.T @ (data.represents * (p - data.y)) + 0.5 * l2 * w
         hessian = (data.f * (data.represents * p * (1 - p))[:, None]).T @ data.f + ridge
         direction = jax.scipy.linalg.solve(hessian, gradient, assume_a="pos")
-        here = objective(data, w, l2)
-        there = jax.vmap(lambda size: objective(data, w - size * direction, l2))(sizes)
-        # The longest step that does not go uphill; the shortest if all do.
-        fine = there <= here + ROUNDING * (1 + here)
-        size = jnp.where(jnp.any(fine), sizes[jnp.argmax(fine)], sizes[-1])
-        return w - size * direction, jnp.max(jnp.abs(watched @ (size * direction))), steps + 1
+        change = jnp.max(jnp.abs(watched @ direction))
+        better = _Search(w, value, direction, jnp.ones(()), change, at.steps + 1)
+        shorter = at._replace(size=at.size / 2, steps=at.steps + 1)
+        downhill = value <= at.value + ROUNDING * (1 + jnp.abs(value))
+        return jax.tree.map(partial(jnp.where, downhill), better, shorter)
 
-    w, _, steps = jax.lax.while_loop(moving, step, (start, jnp.asarray(jnp.inf), jnp.zeros((), jnp.int32)))
-    return w, steps
+    infinite = jnp.asarray(jnp.inf)
+    first = _Search(start, infinite, jnp.zeros_like(start), jnp.ones(()), infinite, jnp.zeros((), jnp.int32))
+    end = jax.lax.while_loop(moving, step, first)
+    return end.w, end.steps

@@ -1,0 +1,169 @@
+"""The replay buffer: arrays on the device, written in blocks, read by index, n-step returns put together on reading.
+
+Rows are time, columns are parallel environments, so the next transition of an episode is one row below. A transition's
+id is row · environments + environment. `reward` is a column like the others: whoever makes rewards may rewrite it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+Terminations = Literal["absorb", "stop", "bootstrap"]
+
+
+class Rows(NamedTuple):
+    """Transitions, with any leading axes […]."""
+
+    obs: Array  # […, o]
+    action: Array  # […, a]
+    next_obs: Array  # […, o]
+    xy: Array  # […, 2]
+    env_reward: Array
+    success: Array
+    distance: Array
+    l2: Array
+    reward: Array
+    terminated: Array  # bool: the environment ended the episode here
+    last: Array  # bool: the last transition of its episode, for whatever reason
+    step: Array  # int32: steps since the episode began, 0 for the first
+
+
+class Replay(NamedTuple):
+    """A ring of rows [capacity, environments, …]."""
+
+    rows: Rows
+    count: Array  # rows written since the beginning, int32
+
+
+class Batch(NamedTuple):
+    """What one update learns from: n-step returns and what follows them."""
+
+    obs: Array  # [b, o]
+    action: Array  # [b, a]
+    returns: Array  # [b] Σ_{k<m} γᵏ r
+    discount: Array  # [b] γᵐ, or 0 where nothing follows
+    next_obs: Array  # [b, o] after those m steps
+
+
+def empty_rows(shape: tuple[int, ...], obs_size: int, action_size: int) -> Rows:
+    """Zeros in the shape of rows."""
+
+    def zeros(*size: int, dtype: type = jnp.float32) -> Array:
+        return jnp.zeros((*shape, *size), dtype)
+
+    return Rows(
+        obs=zeros(obs_size),
+        action=zeros(action_size),
+        next_obs=zeros(obs_size),
+        xy=zeros(2),
+        env_reward=zeros(),
+        success=zeros(),
+        distance=zeros(),
+        l2=zeros(),
+        reward=zeros(),
+        terminated=zeros(dtype=jnp.bool_),
+        last=zeros(dtype=jnp.bool_),
+        step=zeros(dtype=jnp.int32),
+    )
+
+
+def create(capacity: int, environments: int, obs_size: int, action_size: int) -> Replay:
+    """An empty ring of `capacity` rows."""
+    return Replay(empty_rows((capacity, environments), obs_size, action_size), jnp.zeros((), jnp.int32))
+
+
+def capacity(replay: Replay) -> int:
+    """Rows that fit."""
+    return replay.rows.step.shape[0]
+
+
+def filled(replay: Replay) -> Array:
+    """Rows that hold data."""
+    return jnp.minimum(replay.count, capacity(replay))
+
+
+def insert(replay: Replay, block: Rows) -> Replay:
+    """Write a block of rows [k, environments, …] over the oldest. k must divide the capacity: blocks never wrap."""
+    at = replay.count % capacity(replay)
+
+    def write(column: Array, new: Array) -> Array:
+        return jax.lax.dynamic_update_slice_in_dim(column, new, at, axis=0)
+
+    return Replay(jax.tree.map(write, replay.rows, block), replay.count + block.step.shape[0])
+
+
+def gather(replay: Replay, ids: Array) -> Rows:
+    """The transitions with these ids."""
+
+    def read(column: Array) -> Array:
+        return column.reshape(-1, *column.shape[2:])[ids]
+
+    return jax.tree.map(read, replay.rows)
+
+
+def set_rewards(replay: Replay, ids: Array, rewards: Array) -> Replay:
+    """New values in the reward column; ids beyond the end are dropped."""
+    column = replay.rows.reward
+    flat = column.reshape(-1).at[ids].set(rewards, mode="drop")
+    return replay._replace(rows=replay.rows._replace(reward=flat.reshape(column.shape)))
+
+
+def draw(replay: Replay, n: int, *, key: Array) -> Array:
+    """Ids of n transitions, uniformly, with replacement."""
+    environments = replay.rows.step.shape[1]
+    return jax.random.randint(key, (n,), 0, jnp.maximum(filled(replay) * environments, 1))
+
+
+def followers(replay: Replay, ids: Array, n: int) -> Array:
+    """Ids [n, …] of each transition and the n − 1 after it; where the episode or the data end, the last one repeats."""
+    rows, environments = replay.rows.step.shape
+    last = replay.rows.last.reshape(-1)
+    newest = (replay.count - 1) % rows
+    chain = [ids]
+    for _ in range(n - 1):
+        now = chain[-1]
+        ends = last[now] | (now // environments == newest)
+        chain.append(jnp.where(ends, now, (now + environments) % (rows * environments)))
+    return jnp.stack(chain)
+
+
+def batch(replay: Replay, ids: Array, *, gamma: float, n_step: int, terminations: Terminations) -> Batch:
+    """The n-step batch that starts at these ids [b].
+
+    A time limit cuts the sum but not the future: the value of the state after it is bootstrapped. At a termination,
+    `absorb` lets the last reward go on for ever (the value of staying there), `stop` ends with it, and
+    `bootstrap` treats it like a time limit.
+    """
+    chain = followers(replay, ids, n_step)  # [n, b]
+    flat = jax.tree.map(lambda column: column.reshape(-1, *column.shape[2:]), replay.rows)
+    fresh = jnp.concatenate([jnp.ones_like(chain[:1], bool), chain[1:] != chain[:-1]])
+    steps = jnp.sum(fresh, axis=0)  # m
+    powers = gamma ** jnp.arange(n_step, dtype=jnp.float32)
+    rewards = flat.reward[chain]
+    returns = jnp.sum(jnp.where(fresh, powers[:, None] * rewards, 0.0), axis=0)
+    final = chain[-1]
+    discount = gamma ** steps.astype(jnp.float32)
+    terminated = flat.terminated[final]
+    if terminations == "absorb":
+        returns = returns + jnp.where(terminated, discount * rewards[-1] / (1 - gamma), 0.0)
+    if terminations != "bootstrap":
+        discount = jnp.where(terminated, 0.0, discount)
+    return Batch(flat.obs[ids], flat.action[ids], returns, discount, flat.next_obs[final])
+
+
+def pairs(replay: Replay, n: int, *, key: Array) -> tuple[Array, Array, Array]:
+    """Ids i, j [n] of two transitions of one episode and the steps from i to j (≥ 0), uniform over what j has before it."""
+    key_j, key_gap = jax.random.split(key)
+    rows, environments = replay.rows.step.shape
+    j = draw(replay, n, key=key_j)
+    row = j // environments
+    age = (replay.count - 1 - row) % rows  # rows written since j's
+    held = filled(replay) - 1 - age  # older rows that have not been overwritten
+    longest = jnp.minimum(replay.rows.step.reshape(-1)[j], held)
+    gap = jax.random.randint(key_gap, (n,), 0, longest + 1)
+    i = (j - gap * environments) % (rows * environments)
+    return i, j, gap

@@ -1,0 +1,110 @@
+"""What tells a user that something is going wrong: calibration, coverage, and rewards that rise while success does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from mural.rewards import Term, total
+from mural.training.world import World
+
+BINS = 32  # of the visit counts, per axis
+RELIABILITY_BINS = 10
+FRESH = 512  # policy states that calibration is measured on
+WINDOW = 10  # epochs that the alarm looks back
+
+
+class Diagnostics:
+    """Keeps visit counts and the recent past of a run."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.visits = np.zeros((BINS, BINS), np.int64)
+        self.low, self.high = bounds(world)
+        self.past = np.full((WINDOW, 2), np.nan, np.float64)  # learned return, true success
+        self._probability: Any = None
+
+    def visit(self, xy: NDArray[np.float32]) -> None:
+        """Count places [n, 2]."""
+        if not np.isfinite(self.low).all():  # nothing known before: three times the extent of the first data
+            low, high = xy.min(axis=0), xy.max(axis=0)
+            room = np.maximum(high - low, 1e-3)
+            self.low, self.high = low - room, high + room
+        cells = np.floor((xy - self.low) / (self.high - self.low) * BINS).astype(int)
+        cells = np.clip(cells, 0, BINS - 1)
+        np.add.at(self.visits, (cells[:, 0], cells[:, 1]), 1)
+
+    def coverage(self) -> dict[str, float]:
+        """Share of the cells of the plane that have been visited."""
+        return {"coverage": float(np.mean(self.visits > 0))}
+
+    def classifier(self, terms: tuple[Term, ...], states: total.States, recent: jax.Array) -> dict[str, Any]:
+        """Calibration on held-out examples (label 1) and as many fresh policy states (label 0).
+
+        `brier` is the mean squared error of p, `ece` Σ_bins (share of points) · |mean p − share of successes|.
+        """
+        probabilistic = [term for term in terms if hasattr(term.part, "probability")]
+        held_out = self.world.held_out
+        if not probabilistic or not len(held_out):
+            return {}
+        term = probabilistic[0]
+        if self._probability is None:
+            self._probability = jax.jit(term.part.probability)
+        fresh = np.asarray(recent)[-FRESH:]
+        rows = np.concatenate([np.resize(held_out, (FRESH, held_out.shape[1])), np.resize(fresh, (FRESH, fresh.shape[1]))])
+        p = np.asarray(self._probability(states[term.name], jnp.asarray(rows, jnp.float32)), np.float64)
+        ece, brier, table = calibration(p, np.repeat([1.0, 0.0], FRESH))
+        return {"calibration/ece": ece, "calibration/brier": brier, "calibration/table": table}
+
+    def alarm(self, row: dict[str, Any]) -> dict[str, Any]:
+        """`alarm`: over the last epochs the learned return has risen by half and true success has not moved, below 0.5."""
+        if "eval/return" not in row or "eval/success" not in row:
+            return {}
+        self.past = np.roll(self.past, -1, axis=0)
+        self.past[-1] = row["eval/return"], row["eval/success"]
+        if np.isnan(self.past).any():
+            return {"alarm": 0}
+        before, after = self.past[: WINDOW // 2].mean(axis=0), self.past[WINDOW // 2 :].mean(axis=0)
+        rising = after[0] > before[0] + 0.5 * max(abs(before[0]), 1e-6)
+        return {"alarm": int(rising and after[1] <= before[1] and after[1] < 0.5)}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """For checkpoints."""
+        return {
+            "visits": self.visits.astype(np.int32),
+            "bounds": np.stack([self.low, self.high]).astype(np.float32),
+            "past": self.past.astype(np.float32),
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """From a checkpoint."""
+        self.visits = np.asarray(state["visits"]).astype(np.int64)
+        self.low, self.high = np.asarray(state["bounds"])
+        self.past = np.asarray(state["past"], np.float64).copy()
+
+
+def calibration(p: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float, list[list[float]]]:
+    """Expected calibration error, Brier score, and per occupied tenth of p: [mean p, share of successes, points]."""
+    which = np.minimum((p * RELIABILITY_BINS).astype(int), RELIABILITY_BINS - 1)
+    table = [
+        [float(p[which == b].mean()), float(y[which == b].mean()), float((which == b).sum())]
+        for b in range(RELIABILITY_BINS)
+        if (which == b).any()
+    ]
+    ece = sum(n / len(p) * abs(confidence - share) for confidence, share, n in table)
+    return float(ece), float(np.mean((p - y) ** 2)), table
+
+
+def bounds(world: World) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The plane of places: the observation space's bounds of the first two columns, where the place is those."""
+    columns = world.spaces.columns[:2]
+    low, high = (side[columns].astype(np.float32) for side in (world.spaces.obs_low, world.spaces.obs_high))
+    env = world.envs[0].unwrapped
+    place_is_state = hasattr(env, "xy") is False or len(world.spaces.columns) == 2
+    if len(columns) == 2 and place_is_state and np.isfinite(low).all() and np.isfinite(high).all():
+        return low, high
+    return np.full(2, np.nan, np.float32), np.full(2, np.nan, np.float32)

@@ -1,0 +1,171 @@
+"""The compiled pieces of an epoch: draw its batches ahead, label what they hold, and learn in fused calls.
+
+The reward changes once per epoch. So all ids that the epoch's updates will use are drawn at its start, from a pool of
+old transitions that is labelled anew, and from the new ones, which are labelled as they come in: every reward that
+SAC sees is current, and an epoch costs the same however large the replay has grown.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from mural.agent import replay as replay_buffer
+from mural.agent import sac
+from mural.agent.replay import Replay, Rows, Terminations
+from mural.agent.sac import SAC, SACState
+from mural.rewards import Term, Transitions, total
+
+Columns = tuple[int, ...]
+Terms = tuple[Term, ...]
+
+
+class Setting(NamedTuple):
+    """All that the compiled functions are specialised to."""
+
+    sac: SAC
+    terms: Terms
+    columns: Columns  # of an observation, that the classifier sees
+    terminations: Terminations
+    objective: str
+
+
+class Plan(NamedTuple):
+    """The epoch's draws."""
+
+    pool: Array  # [p] ids of old transitions; the first `size` are to be labelled
+    size: Array
+    ids: Array  # [calls, updates per call, batch]
+
+
+def states_of(obs: Array, columns: Columns) -> Array:
+    """What the classifier sees."""
+    return obs if columns == tuple(range(obs.shape[-1])) else obs[..., jnp.array(columns)]
+
+
+def transitions(rows: Rows, columns: Columns) -> Transitions:
+    """Rows [n, …] as reward methods see them."""
+    return Transitions(
+        obs=rows.obs,
+        action=rows.action,
+        next_obs=rows.next_obs,
+        states=states_of(rows.next_obs, columns),
+        xy=rows.xy,
+        env_reward=rows.env_reward,
+        success=rows.success,
+        distance=rows.distance,
+        l2=rows.l2,
+    )
+
+
+@partial(jax.jit, static_argnames=("calls", "updates", "batch", "new_rows", "pool", "n_step"))
+def plan(
+    replay: Replay, *, calls: int, updates: int, batch: int, new_rows: int, pool: int, n_step: int, key: Array
+) -> Plan:
+    """Which transitions the epoch will use, before the new ones exist.
+
+    Update u of call c draws uniformly from what the replay will then hold: `new_rows` more rows per call. Old ones
+    come from a pool: all of them while there are at most `pool` (counting the n − 1 that follow each), then a
+    random choice.
+    """
+    rows, environments = replay.rows.step.shape
+    key_pool, key_draw, key_old = jax.random.split(key, 3)
+    old = replay_buffer.filled(replay) * environments
+    everything = old <= pool
+    starts = jnp.where(
+        everything, jnp.arange(pool) % jnp.maximum(old, 1), replay_buffer.draw(replay, pool, key=key_pool)
+    )
+    # With n-step returns the rewards after a start are needed too: fewer starts, the same number of labels.
+    usable = jnp.where(everything, old, pool // n_step)
+    expanded = jnp.where(
+        everything,
+        starts,
+        replay_buffer.followers(replay, starts[: pool // n_step], n_step).reshape(-1)[jnp.arange(pool) % (pool // n_step * n_step)],
+    )
+    fresh = new_rows * environments * (1 + jnp.arange(calls))[:, None, None]
+    held = jnp.minimum(old + fresh, rows * environments)
+    shape = (calls, updates, batch)
+    u = jax.random.randint(key_draw, shape, 0, jnp.broadcast_to(held, shape))
+    first_new = (replay.count % rows) * environments
+    new_id = (first_new + u) % (rows * environments)
+    old_id = starts[jax.random.randint(key_old, shape, 0, jnp.maximum(usable, 1))]
+    size = jnp.where(everything, old, pool // n_step * n_step)
+    return Plan(expanded, size, jnp.where(u < fresh, new_id, old_id))
+
+
+@partial(jax.jit, static_argnames="setting", donate_argnames="replay")
+def relabel(
+    setting: Setting, states: total.States, replay: Replay, ids: Array, valid: Array
+) -> tuple[Replay, dict[str, Array]]:
+    """Current rewards for the transitions `ids` [n] of which the first `valid` count; and the mean of each part."""
+    batch = transitions(replay_buffer.gather(replay, ids), setting.columns)
+    parts = total.label(setting.terms, states, batch)
+    rewards = total.total(parts, batch)
+    counts = jnp.arange(ids.shape[0]) < valid
+    beyond = replay.rows.step.size  # dropped on writing
+    replay = replay_buffer.set_rewards(replay, jnp.where(counts, ids, beyond), rewards)
+    sums = {f"reward/{name}": jnp.sum(jnp.where(counts, part, 0.0)) for name, part in parts.items()}
+    sums["reward/mean"] = jnp.sum(jnp.where(counts, rewards, 0.0))
+    sums["reward/above_half"] = jnp.sum(counts & (rewards > 0.5)).astype(jnp.float32)
+    return replay, sums
+
+
+@partial(jax.jit, static_argnames="setting")
+def label(setting: Setting, states: total.States, batch: Transitions) -> Array:
+    """The current reward of any transitions."""
+    return total.total(total.label(setting.terms, states, batch), batch)
+
+
+@partial(jax.jit, donate_argnames="replay")
+def insert(replay: Replay, block: Rows) -> Replay:
+    """New rows without rewards: those of the random steps, before anything is known."""
+    return replay_buffer.insert(replay, block)
+
+
+@partial(jax.jit, static_argnames="setting", donate_argnames=("agent", "replay"))
+def call(
+    setting: Setting,
+    agent: SACState,
+    states: total.States,
+    replay: Replay,
+    block: Rows,
+    ids: Array,
+    examples: Array | None,
+    *,
+    key: Array,
+) -> tuple[SACState, Replay, dict[str, Array]]:
+    """Label the new rows, put them into the replay, and update once per row of `ids`."""
+    flat = jax.tree.map(lambda column: column.reshape(-1, *column.shape[2:]), block)
+    batch = transitions(flat, setting.columns)
+    rewards = total.total(total.label(setting.terms, states, batch), batch)
+    replay = replay_buffer.insert(replay, block._replace(reward=rewards.reshape(block.reward.shape)))
+    info = {"train/reward": jnp.mean(rewards)}
+    if ids.shape[0]:
+        agent, report = sac.updates(
+            setting.sac, agent, replay, ids, setting.terminations, setting.objective, examples, key=key
+        )
+        info |= {f"sac/{name}": value for name, value in report.items()}
+    return agent, replay, info
+
+
+@partial(jax.jit, static_argnames=("columns", "n"))
+def sample(replay: Replay, columns: Columns, n: int, key: Array) -> Transitions:
+    """n transitions, uniformly."""
+    return transitions(replay_buffer.gather(replay, replay_buffer.draw(replay, n, key=key)), columns)
+
+
+@partial(jax.jit, static_argnames=("columns", "n"))
+def pairs(replay: Replay, columns: Columns, n: int, key: Array) -> tuple[Array, Array, Array]:
+    """Two states of one episode, and the steps between them."""
+    i, j, gap = replay_buffer.pairs(replay, n, key=key)
+    states = states_of(replay.rows.next_obs, columns)
+    flat = states.reshape(-1, states.shape[-1])
+    return flat[i], flat[j], gap
+
+
+log_prob = jax.jit(sac.log_prob)
+act = jax.jit(lambda policy, obs, key: sac.act(policy, obs, key=key))

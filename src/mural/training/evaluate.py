@@ -1,0 +1,63 @@
+"""How good a policy is: episodes without noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mural.agent.policy import NumpyPolicy
+from mural.agent.replay import Rows
+from mural.training.collect import Collector, Floats
+from mural.training.spaces import Env, Spaces
+
+Render = Callable[[Any], None]
+
+
+def evaluate(
+    env: Env,
+    spaces: Spaces,
+    policy: NumpyPolicy,
+    seed_of: Sequence[int],
+    label: Callable[[Rows], np.ndarray] | None,
+    longest: int,
+    render: Render | None = None,
+) -> dict[str, Any]:
+    """One episode per seed.
+
+    `eval/success` and `eval/distance` are those of the last step, `eval/success_ever` and `eval/best_distance` the best
+    on the way (all means over episodes, left out if the environment does not report them), `eval/return` is the sum of
+    the learned reward and `eval/env_return` that of the environment's own.
+    """
+    collector = Collector((env,), spaces)
+    episodes = []
+
+    def act(obs: Floats) -> Floats:
+        if render is not None:
+            render(env)
+        return policy.mode(obs)
+
+    for seed in seed_of:
+        collector.restart([seed])
+        blocks = []
+        while not blocks or (not blocks[-1].last[-1, 0] and len(blocks) < longest):
+            blocks.append(collector.collect(1, act, reset=False))
+        episodes.append(Rows(*(np.concatenate(column)[:, 0] for column in zip(*blocks, strict=True))))  # type: ignore[arg-type]
+    row = {
+        "eval/success": mean(float(e.success[-1]) for e in episodes),
+        "eval/success_ever": mean(float(np.max(e.success)) for e in episodes),
+        "eval/distance": mean(float(e.distance[-1]) for e in episodes),
+        "eval/best_distance": mean(float(np.min(e.distance)) for e in episodes),
+        "eval/env_return": mean(float(np.sum(e.env_reward)) for e in episodes),
+        "eval/length": mean(float(len(e.step)) for e in episodes),
+    }
+    if label is not None:
+        rewards = label(Rows(*(np.concatenate(column) for column in zip(*episodes, strict=True))))  # type: ignore[arg-type]
+        row["eval/return"] = float(np.sum(rewards, dtype=np.float64)) / len(episodes)
+    return {name: value for name, value in row.items() if not np.isnan(value)}
+
+
+def mean(values: Any) -> float:
+    """Plain mean."""
+    return float(np.mean(list(values)))
