@@ -1,6 +1,50 @@
 """Outcome-driven reinforcement learning: examples of success in, a policy and the reward that it learned out."""
 
-from mural.nml import CNMLClassifier, MetaNMLClassifier, MLEClassifier
+from __future__ import annotations
 
-__all__ = ["CNMLClassifier", "MLEClassifier", "MetaNMLClassifier"]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mural.agent.policy import load_policy
+    from mural.nml import CNMLClassifier, MetaNMLClassifier, MLEClassifier
+    from mural.rewards import register_method
+    from mural.training.api import Agent
+    from mural.training.checks import check_env, check_examples
+    from mural.training.examples import SuccessExamples
+
+# Imported when first used: `load_policy` must work on a robot without JAX, and `mural --help` at once.
+_HOMES = {
+    "Agent": "mural.training.api",
+    "CNMLClassifier": "mural.nml",
+    "MLEClassifier": "mural.nml",
+    "MetaNMLClassifier": "mural.nml",
+    "SuccessExamples": "mural.training.examples",
+    "check_env": "mural.training.checks",
+    "check_examples": "mural.training.checks",
+    "load_policy": "mural.agent.policy",
+    "register_method": "mural.rewards",
+}
+
+__all__ = [
+    "Agent",
+    "CNMLClassifier",
+    "MLEClassifier",
+    "MetaNMLClassifier",
+    "SuccessExamples",
+    "check_env",
+    "check_examples",
+    "load_policy",
+    "register_method",
+]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'mural' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

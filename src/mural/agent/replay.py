@@ -6,30 +6,31 @@ id is row · environments + environment. `reward` is a column like the others: w
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 Terminations = Literal["absorb", "stop", "bootstrap"]
+Column = Any  # an array of JAX, or of NumPy on its way to or from the replay
 
 
 class Rows(NamedTuple):
     """Transitions, with any leading axes […]."""
 
-    obs: Array  # […, o]
-    action: Array  # […, a]
-    next_obs: Array  # […, o]
-    xy: Array  # […, 2]
-    env_reward: Array
-    success: Array
-    distance: Array
-    l2: Array
-    reward: Array
-    terminated: Array  # bool: the environment ended the episode here
-    last: Array  # bool: the last transition of its episode, for whatever reason
-    step: Array  # int32: steps since the episode began, 0 for the first
+    obs: Column  # […, o]
+    action: Column  # […, a]
+    next_obs: Column  # […, o]
+    xy: Column  # […, 2]
+    env_reward: Column
+    success: Column
+    distance: Column
+    l2: Column
+    reward: Column
+    terminated: Column  # bool: the environment ended the episode here
+    last: Column  # bool: the last transition of its episode, for whatever reason
+    step: Column  # int32: steps since the episode began, 0 for the first
 
 
 class Replay(NamedTuple):
@@ -156,7 +157,7 @@ def batch(replay: Replay, ids: Array, *, gamma: float, n_step: int, terminations
 
 
 def pairs(replay: Replay, n: int, *, key: Array) -> tuple[Array, Array, Array]:
-    """Ids i, j [n] of two transitions of one episode and the steps from i to j (≥ 0), uniform over what j has before it."""
+    """Ids i, j [n] of two transitions of one episode and the steps (≥ 0) from i to j: any that lie before j."""
     key_j, key_gap = jax.random.split(key)
     rows, environments = replay.rows.step.shape
     j = draw(replay, n, key=key_j)

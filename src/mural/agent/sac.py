@@ -1,7 +1,7 @@
 """Soft actor-critic: twin critics, a tanh-Gaussian policy, a learned temperature. Pure functions on a pytree.
 
-    y = R + γᵐ [ min_j Q̄_j(s′, a′) − α log π(a′|s′) ],  a′ ~ π(·|s′)
-    L_Q = Σ_j ½ E (Q_j(s, a) − y)²      L_π = E [ α log π(a|s) − min_j Q_j(s, a) ]      L_α = −log α · E [ log π + H̄ ]
+y = R + γᵐ [ min_j Q̄_j(s′, a′) − α log π(a′|s′) ],  a′ ~ π(·|s′)
+L_Q = Σ_j ½ E (Q_j(s, a) − y)²      L_π = E [ α log π(a|s) − min_j Q_j(s, a) ]      L_α = −log α · E [ log π + H̄ ]
 """
 
 from __future__ import annotations
@@ -228,9 +228,7 @@ def updates(
 
     def one(state: SACState, xs: tuple[Array, Array]) -> tuple[SACState, Info]:
         rows, k = xs
-        batch = replay_buffer.batch(
-            replay, rows, gamma=config.gamma, n_step=config.n_step, terminations=terminations
-        )
+        batch = replay_buffer.batch(replay, rows, gamma=config.gamma, n_step=config.n_step, terminations=terminations)
         return update(config, state, batch, objective, examples, key=k)
 
     state, info = jax.lax.scan(one, state, (ids, jax.random.split(key, ids.shape[0])))

@@ -1,6 +1,18 @@
 """What a transition is worth: one file per method, all behind one protocol. Knows nothing of environments."""
 
-from mural.rewards import cnml, ddl, icm, mural, mural_negatives, mural_no_meta, oracle, vae_density, vice, vice_count, vice_rnd
+from mural.rewards import (
+    cnml,
+    ddl,
+    icm,
+    mural,
+    mural_negatives,
+    mural_no_meta,
+    oracle,
+    vae_density,
+    vice,
+    vice_count,
+    vice_rnd,
+)
 from mural.rewards.base import (
     METHODS,
     Experience,

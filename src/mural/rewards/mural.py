@@ -50,7 +50,7 @@ class NMLClassifier:
     positives: int = 1024
     """Examples in D, drawn with replacement; 0 leaves them out."""
     counts: bool = True
-    """Each point of D stands for replay size / negatives points, as CNML on all data asks. Off: for one, as in the paper."""
+    """Each point of D stands for replay size / negatives points, as CNML on all data asks. Off: one (paper)."""
     counts_cap: float = 50.0
     """The most that a point of D stands for."""
     meta_training: bool = True
@@ -107,9 +107,7 @@ class NMLClassifier:
         width = np.nan if self.kernel_width is None else self.kernel_width
         return NMLState(self._fresh(d, key=key), support, jnp.float32(width), jnp.zeros((), jnp.int32))
 
-    def learn(
-        self, state: NMLState, problem: Problem, experience: Experience, *, key: Array
-    ) -> tuple[NMLState, Info]:
+    def learn(self, state: NMLState, problem: Problem, experience: Experience, *, key: Array) -> tuple[NMLState, Info]:
         """Draw D, meta-train on it, keep the points that queries adapt on."""
         keys = jax.random.split(key, 5)
         first = int(state.epochs) == 0

@@ -25,4 +25,6 @@ class MuralNegatives:
 
     def terms(self) -> tuple[Term, ...]:
         """Novelty and success."""
-        return Term("novelty", self.novelty_scale, self.novelty), Term("classifier", self.classifier_scale, self.classifier)
+        return Term("novelty", self.novelty_scale, self.novelty), Term(
+            "classifier", self.classifier_scale, self.classifier
+        )

@@ -63,7 +63,7 @@ class Collector:
 
     def _reset(self, i: int, seed: int | None = None) -> None:
         try:
-            self.obs[i] = validate_reset(self.spaces, self.envs[i].reset(seed=seed))[0]
+            self.obs[i] = validate_reset(self.spaces, self.envs[i].reset(seed=seed))
         except Exception as error:
             raise self._failure(i, None, None, f"reset: {error}") from error
         self.step[i] = 0
@@ -101,7 +101,7 @@ class Collector:
         return Rows(
             obs=obs, action=actions, next_obs=next_obs, xy=xy, **reported,
             reward=np.zeros((rows, n), np.float32), terminated=terminated, last=last, step=steps,
-        )  # type: ignore[arg-type]  # fmt: skip
+        )  # fmt: skip
 
     def _failure(self, i: int, action: Floats | None, result: Any, why: str) -> EnvironmentFailure:
         """The named error, with what was going on saved to a file."""

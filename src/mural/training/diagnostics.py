@@ -1,4 +1,4 @@
-"""What tells a user that something is going wrong: calibration, coverage, and rewards that rise while success does not."""
+"""What tells a user that something goes wrong: calibration, coverage, rewards that rise while success does not."""
 
 from __future__ import annotations
 
@@ -55,13 +55,15 @@ class Diagnostics:
         if self._probability is None:
             self._probability = jax.jit(term.part.probability)
         fresh = np.asarray(recent)[-FRESH:]
-        rows = np.concatenate([np.resize(held_out, (FRESH, held_out.shape[1])), np.resize(fresh, (FRESH, fresh.shape[1]))])
+        rows = np.concatenate(
+            [np.resize(held_out, (FRESH, held_out.shape[1])), np.resize(fresh, (FRESH, fresh.shape[1]))]
+        )
         p = np.asarray(self._probability(states[term.name], jnp.asarray(rows, jnp.float32)), np.float64)
         ece, brier, table = calibration(p, np.repeat([1.0, 0.0], FRESH))
         return {"calibration/ece": ece, "calibration/brier": brier, "calibration/table": table}
 
     def alarm(self, row: dict[str, Any]) -> dict[str, Any]:
-        """`alarm`: over the last epochs the learned return has risen by half and true success has not moved, below 0.5."""
+        """`alarm`: of late the learned return has risen by half and true success, below 0.5, has not."""
         if "eval/return" not in row or "eval/success" not in row:
             return {}
         self.past = np.roll(self.past, -1, axis=0)

@@ -84,7 +84,9 @@ def plan(
     expanded = jnp.where(
         everything,
         starts,
-        replay_buffer.followers(replay, starts[: pool // n_step], n_step).reshape(-1)[jnp.arange(pool) % (pool // n_step * n_step)],
+        replay_buffer.followers(replay, starts[: pool // n_step], n_step).reshape(-1)[
+            jnp.arange(pool) % (pool // n_step * n_step)
+        ],
     )
     fresh = new_rows * environments * (1 + jnp.arange(calls))[:, None, None]
     held = jnp.minimum(old + fresh, rows * environments)

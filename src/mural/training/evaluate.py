@@ -40,10 +40,10 @@ def evaluate(
 
     for seed in seed_of:
         collector.restart([seed])
-        blocks = []
+        blocks: list[Rows] = []
         while not blocks or (not blocks[-1].last[-1, 0] and len(blocks) < longest):
             blocks.append(collector.collect(1, act, reset=False))
-        episodes.append(Rows(*(np.concatenate(column)[:, 0] for column in zip(*blocks, strict=True))))  # type: ignore[arg-type]
+        episodes.append(Rows(*(np.concatenate(column)[:, 0] for column in zip(*blocks, strict=True))))
     row = {
         "eval/success": mean(float(e.success[-1]) for e in episodes),
         "eval/success_ever": mean(float(np.max(e.success)) for e in episodes),
@@ -53,7 +53,7 @@ def evaluate(
         "eval/length": mean(float(len(e.step)) for e in episodes),
     }
     if label is not None:
-        rewards = label(Rows(*(np.concatenate(column) for column in zip(*episodes, strict=True))))  # type: ignore[arg-type]
+        rewards = label(Rows(*(np.concatenate(column) for column in zip(*episodes, strict=True))))
         row["eval/return"] = float(np.sum(rewards, dtype=np.float64)) / len(episodes)
     return {name: value for name, value in row.items() if not np.isnan(value)}
 

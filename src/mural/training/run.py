@@ -32,7 +32,11 @@ Groups = dict[str, dict[str, np.ndarray]]
 
 
 class DivergenceError(RuntimeError):
-    """A loss, a reward or a weight is no longer finite."""
+    """A loss or a reward is no longer finite."""
+
+    def __init__(self, message: str, row: Row) -> None:
+        super().__init__(message)
+        self.row = row
 
 
 class Run:
@@ -133,7 +137,9 @@ class Run:
         self.timing["learn"] += time.perf_counter() - begun
         return info | self.diagnostics.classifier(self.setting.terms, self.rewards, batch.states)
 
-    def _epoch(self, rng: np.random.Generator, key_plan: Array, key_updates: Array, progress: Callable[[int], None]) -> Row:
+    def _epoch(
+        self, rng: np.random.Generator, key_plan: Array, key_updates: Array, progress: Callable[[int], None]
+    ) -> Row:
         loop = self.config.loop
         plan = compiled.plan(
             self.replay,
@@ -198,11 +204,14 @@ class Run:
 
     def _check(self, row: Row) -> None:
         wrong = [name for name, value in row.items() if isinstance(value, float) and math.isinf(value)]
-        wrong += [name for name in ("sac/critic_loss", "sac/policy_loss", "reward/mean") if math.isnan(row.get(name, 0.0))]
+        wrong += [
+            name for name in ("sac/critic_loss", "sac/policy_loss", "reward/mean") if math.isnan(row.get(name, 0.0))
+        ]
         if wrong:
             raise DivergenceError(
                 f"epoch {row['epoch']}: {', '.join(wrong)} is no longer finite. The last good checkpoint is kept; "
-                "resume with a smaller sac.learning_rate or smaller scales of the reward"
+                "resume with a smaller sac.learning_rate or smaller scales of the reward",
+                row,
             )
 
     # What others ask of a run
@@ -235,7 +244,8 @@ class Run:
         return {
             "agent": trees.flatten(self.agent),
             "reward": trees.flatten({"states": self.rewards, "visits": self.diagnostics.state()}),
-            "replay": trees.flatten({"rows": rows}) | {"count": np.asarray(self.replay.count), "waiting": np.int64(waiting)[None]},
+            "replay": trees.flatten({"rows": rows})
+            | {"count": np.asarray(self.replay.count), "waiting": np.array([waiting])},
         }
 
     def restore(self, epoch: int, groups: Groups) -> None:

@@ -1,0 +1,179 @@
+"""The folder of a run: settings, examples, metrics, events, checkpoints, pictures."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mural.training import checkpoint, disk
+from mural.training import metrics as metrics_file
+from mural.training.checkpoint import Checkpoint
+from mural.training.config import RunConfig, from_dict, read, to_dict
+from mural.training.examples import SuccessExamples
+from mural.training.run import Run
+
+Say = Callable[[str], None]
+VERSIONS = ("mural-rl", "jax", "numpy", "gymnasium", "mujoco")
+
+
+class RunFolderError(RuntimeError):
+    """A folder that is not a run, or is one that something new would overwrite."""
+
+
+class RunFolder:
+    """Reads and writes a run's files."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    @property
+    def config_path(self) -> Path:
+        """The resolved settings."""
+        return self.path / "config.json"
+
+    @property
+    def metrics_path(self) -> Path:
+        """A row per epoch."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def timing_path(self) -> Path:
+        """Where the time went, a row per epoch."""
+        return self.path / "timing.jsonl"
+
+    def exists(self) -> bool:
+        """Whether there is a run here."""
+        return self.config_path.is_file()
+
+    def create(self, config: RunConfig, examples: SuccessExamples | None) -> None:
+        """Begin a new run here."""
+        if self.exists():
+            raise RunFolderError(
+                f"{self.path} already holds a run: `mural resume {self.path}` goes on with it; or choose another folder"
+            )
+        self.path.mkdir(parents=True, exist_ok=True)
+        if examples is not None:
+            examples.save(self.path / "examples.npz")
+        write_json(self.path / "versions.json", versions())
+        write_json(self.config_path, to_dict(config))  # last: a folder with settings is a run
+
+    def config(self) -> RunConfig:
+        """The settings of the run here."""
+        if not self.exists():
+            raise RunFolderError(f"{self.path} is not a run: it has no config.json; `mural train` makes one")
+        return from_dict(read(self.config_path))
+
+    def examples(self) -> Path | None:
+        """The examples of the run, if it has any."""
+        path = self.path / "examples.npz"
+        return path if path.is_file() else None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The metrics so far."""
+        return metrics_file.read(self.metrics_path) if self.metrics_path.exists() else []
+
+    def save(self, run: Run, keep: int) -> Path:
+        """A checkpoint of everything."""
+        return checkpoint.save(self.path, run.step, run.groups(), {"epoch": run.epoch}, keep)
+
+    def load(self, run: Run) -> Checkpoint | None:
+        """Put the latest good checkpoint into `run`; None if there is none yet."""
+        found = checkpoint.load_latest(self.path)
+        if found is not None:
+            run.restore(int(found.meta["epoch"]), found.groups)
+        return found
+
+
+class Recorder:
+    """Appends to a run's files while it trains; what was written after the last checkpoint is first taken back."""
+
+    def __init__(self, folder: RunFolder, run: Run, say: Say) -> None:
+        self.folder, self.run, self.say = folder, run, say
+        for path in (folder.metrics_path, folder.timing_path):
+            metrics_file.truncate_after(path, run.step)
+        self.metrics = metrics_file.MetricsFile(folder.metrics_path)
+        self.timing = metrics_file.MetricsFile(folder.timing_path)
+        watch = run.config.watch
+        resumed = run.step if run.step else None
+        self.board = metrics_file.TensorBoard(folder.path, resumed) if watch.tensorboard else None
+        self.unsaved = False
+
+    def record(self, row: dict[str, Any]) -> None:
+        """An epoch's row. A full disk is said, and does not stop the training."""
+        watch, epoch = self.run.config.watch, self.run.epoch
+        try:
+            self.metrics.append(row)
+            self.timing.append({"step": row["step"], **{k: round(v, 4) for k, v in self.run.timing.items()}})
+            if self.board is not None:
+                self.board.scalars(row, row["step"])
+        except disk.SpaceError as error:
+            self.say(f"{error}")
+        if watch.picture_every and epoch % watch.picture_every == 0:
+            self.picture()
+        if self.unsaved or epoch % watch.checkpoint_every == 0:
+            self.save()
+
+    def picture(self) -> None:
+        """Reward and visits, where the states are a plane."""
+        from mural.training.pictures import run_picture  # loads matplotlib
+
+        path = self.folder.path / "pictures" / f"{self.run.step:010d}.png"
+        try:
+            image = run_picture(self.run, path)
+        except OSError as error:
+            self.say(f"no picture: {error}")
+            return
+        if image is not None and self.board is not None:
+            self.board.image("reward and visits", image, self.run.step)
+
+    def save(self) -> None:
+        """A checkpoint; if it does not fit, say so and try again after the next epoch."""
+        try:
+            self.folder.save(self.run, self.run.config.watch.keep)
+            self.unsaved = False
+        except checkpoint.CheckpointSpaceError as error:
+            self.unsaved = True
+            self.say(f"{error} Training goes on, and saving is tried again after the next epoch.")
+
+    def failure(self, row: dict[str, Any]) -> None:
+        """What the metrics were when a run had to stop."""
+        path = self.folder.path / "failure"
+        path.mkdir(exist_ok=True)
+        write_json(path / "metrics.json", metrics_file.plain(row))
+
+    def close(self) -> None:
+        """No more rows."""
+        self.metrics.close()
+        self.timing.close()
+        if self.board is not None:
+            self.board.close()
+
+
+def versions() -> dict[str, str]:
+    """What made a run's results."""
+    found = {"python": platform.python_version()}
+    for name in VERSIONS:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Whole or not at all."""
+    scratch = path.with_name(path.name + ".part")
+    with scratch.open("w") as file:
+        file.write(
+            json.dumps(value, indent=1, default=lambda x: x.tolist() if isinstance(x, np.ndarray) else str(x)) + "\n"
+        )
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(path)
