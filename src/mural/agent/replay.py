@@ -37,7 +37,7 @@ class Replay(NamedTuple):
     """A ring of rows [capacity, environments, …]."""
 
     rows: Rows
-    count: Array  # rows written since the beginning, int32
+    written: Array  # rows written since the beginning, int32
 
 
 class Batch(NamedTuple):
@@ -84,17 +84,17 @@ def capacity(replay: Replay) -> int:
 
 def filled(replay: Replay) -> Array:
     """Rows that hold data."""
-    return jnp.minimum(replay.count, capacity(replay))
+    return jnp.minimum(replay.written, capacity(replay))
 
 
 def insert(replay: Replay, block: Rows) -> Replay:
     """Write a block of rows [k, environments, …] over the oldest. k must divide the capacity: blocks never wrap."""
-    at = replay.count % capacity(replay)
+    at = replay.written % capacity(replay)
 
     def write(column: Array, new: Array) -> Array:
         return jax.lax.dynamic_update_slice_in_dim(column, new, at, axis=0)
 
-    return Replay(jax.tree.map(write, replay.rows, block), replay.count + block.step.shape[0])
+    return Replay(jax.tree.map(write, replay.rows, block), replay.written + block.step.shape[0])
 
 
 def gather(replay: Replay, ids: Array) -> Rows:
@@ -123,7 +123,7 @@ def followers(replay: Replay, ids: Array, n: int) -> Array:
     """Ids [n, …] of each transition and the n − 1 after it; where the episode or the data end, the last one repeats."""
     rows, environments = replay.rows.step.shape
     last = replay.rows.last.reshape(-1)
-    newest = (replay.count - 1) % rows
+    newest = (replay.written - 1) % rows
     chain = [ids]
     for _ in range(n - 1):
         now = chain[-1]
@@ -162,7 +162,7 @@ def pairs(replay: Replay, n: int, *, key: Array) -> tuple[Array, Array, Array]:
     rows, environments = replay.rows.step.shape
     j = draw(replay, n, key=key_j)
     row = j // environments
-    age = (replay.count - 1 - row) % rows  # rows written since j's
+    age = (replay.written - 1 - row) % rows  # rows written since j's
     held = filled(replay) - 1 - age  # older rows that have not been overwritten
     longest = jnp.minimum(replay.rows.step.reshape(-1)[j], held)
     gap = jax.random.randint(key_gap, (n,), 0, longest + 1)

@@ -109,7 +109,7 @@ class Agent:
     def predict(
         self, obs: Any, deterministic: bool = True, rng: np.random.Generator | None = None
     ) -> tuple[NDArray[Any], None]:
-        """The environment's action for an observation, or for a batch of flat ones [n, o]; the second value is always None."""
+        """The environment's action for an observation, or for flat ones [n, o]; the second value is always None."""
         spaces = self.run.world.spaces
         batch = not isinstance(obs, Mapping) and np.ndim(obs) == 2 and np.shape(obs)[1:] == (spaces.obs_size,)
         rows = np.stack([spaces.flatten(o) for o in obs]) if batch else spaces.flatten(obs)

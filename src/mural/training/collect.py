@@ -69,7 +69,7 @@ class Collector:
         self.step[i] = 0
 
     def collect(self, rows: int, act: Act, *, cut: bool = False, reset: bool = True) -> Rows:
-        """`rows` steps of every environment; `cut` ends all episodes with the last row, `reset` begins the next ones."""
+        """`rows` steps of every environment; `cut` ends all episodes with the last row, `reset` begins new ones."""
         n, o, a = len(self.envs), self.spaces.obs_size, self.spaces.action_size
         obs, next_obs = np.empty((rows, n, o), np.float32), np.empty((rows, n, o), np.float32)
         actions, xy = np.empty((rows, n, a), np.float32), np.empty((rows, n, 2), np.float32)

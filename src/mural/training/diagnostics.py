@@ -53,7 +53,7 @@ class Diagnostics:
             return {}
         term = probabilistic[0]
         if self._probability is None:
-            self._probability = jax.jit(term.part.probability)
+            self._probability = jax.jit(term.part.probability)  # type: ignore[attr-defined]
         fresh = np.asarray(recent)[-FRESH:]
         rows = np.concatenate(
             [np.resize(held_out, (FRESH, held_out.shape[1])), np.resize(fresh, (FRESH, fresh.shape[1]))]

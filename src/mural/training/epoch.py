@@ -92,7 +92,7 @@ def plan(
     held = jnp.minimum(old + fresh, rows * environments)
     shape = (calls, updates, batch)
     u = jax.random.randint(key_draw, shape, 0, jnp.broadcast_to(held, shape))
-    first_new = (replay.count % rows) * environments
+    first_new = (replay.written % rows) * environments
     new_id = (first_new + u) % (rows * environments)
     old_id = starts[jax.random.randint(key_old, shape, 0, jnp.maximum(usable, 1))]
     size = jnp.where(everything, old, pool // n_step * n_step)

@@ -155,9 +155,9 @@ class TensorBoard:
 
     def __init__(self, folder: Path, resumed_at: int | None = None) -> None:
         # Imported here: reading metrics needs none of it.
-        from tensorboardX import summary  # type: ignore[import-untyped]
-        from tensorboardX.proto.event_pb2 import Event, SessionLog  # type: ignore[import-untyped]
-        from tensorboardX.record_writer import RecordWriter  # type: ignore[import-untyped]
+        from tensorboardX import summary
+        from tensorboardX.proto.event_pb2 import Event, SessionLog
+        from tensorboardX.record_writer import RecordWriter
 
         self._summary, self._event = summary, Event
         self._folder = Path(folder)

@@ -245,7 +245,7 @@ class Run:
             "agent": trees.flatten(self.agent),
             "reward": trees.flatten({"states": self.rewards, "visits": self.diagnostics.state()}),
             "replay": trees.flatten({"rows": rows})
-            | {"count": np.asarray(self.replay.count), "waiting": np.array([waiting])},
+            | {"count": np.asarray(self.replay.written), "waiting": np.array([waiting])},
         }
 
     def restore(self, epoch: int, groups: Groups) -> None:
@@ -259,7 +259,7 @@ class Run:
         filled = int(min(int(count), replay_buffer.capacity(self.replay)))
         template = jax.tree.map(lambda column: np.asarray(column[:filled]), self.replay.rows)
         rows = trees.restore({"rows": template}, stored)["rows"]
-        self.replay = compiled.insert(self.replay, rows)._replace(count=count)
+        self.replay = compiled.insert(self.replay, rows)._replace(written=count)
         self.recent = recent_rows(self.replay, waiting)
         self.epoch = epoch
 
@@ -267,7 +267,7 @@ class Run:
 def recent_rows(replay: Replay, count: int) -> list[Rows]:
     """The last `count` rows of the replay, as one block: what the reward has not learned from yet."""
     rows = replay_buffer.capacity(replay)
-    index = (int(replay.count) - count + np.arange(count)) % rows
+    index = (int(replay.written) - count + np.arange(count)) % rows
     return [jax.tree.map(lambda column: np.asarray(column)[index], replay.rows)] if count else []
 
 
