@@ -146,7 +146,7 @@ def to_dict(config: Any) -> dict[str, Any]:
 def from_dict(values: Mapping[str, Any]) -> RunConfig:
     """Settings from nested values; what is missing has its default, what is unknown is an error."""
     method = find_method(str(values.get("method", "mural")))
-    return validate(build(RunConfig, values, {"reward": method.config}))
+    return validate(build(RunConfig, {"reward": {}, **values}, {"reward": method.config}))
 
 
 def overlay(config: RunConfig, values: Mapping[str, Any]) -> RunConfig:
