@@ -30,20 +30,7 @@ def evaluate(
     on the way (all means over episodes, left out if the environment does not report them), `eval/return` is the sum of
     the learned reward and `eval/env_return` that of the environment's own.
     """
-    collector = Collector((env,), spaces)
-    episodes = []
-
-    def act(obs: Floats) -> Floats:
-        if render is not None:
-            render(env)
-        return policy.mode(obs)
-
-    for seed in seed_of:
-        collector.restart([seed])
-        blocks: list[Rows] = []
-        while not blocks or (not blocks[-1].last[-1, 0] and len(blocks) < longest):
-            blocks.append(collector.collect(1, act, reset=False))
-        episodes.append(Rows(*(np.concatenate(column)[:, 0] for column in zip(*blocks, strict=True))))
+    episodes = [episode(env, spaces, policy, seed, longest, render) for seed in seed_of]
     row = {
         "eval/success": mean(float(e.success[-1]) for e in episodes),
         "eval/success_ever": mean(float(np.max(e.success)) for e in episodes),
@@ -56,6 +43,24 @@ def evaluate(
         rewards = label(Rows(*(np.concatenate(column) for column in zip(*episodes, strict=True))))
         row["eval/return"] = float(np.sum(rewards, dtype=np.float64)) / len(episodes)
     return {name: value for name, value in row.items() if not np.isnan(value)}
+
+
+def episode(
+    env: Env, spaces: Spaces, policy: NumpyPolicy, seed: int, longest: int, render: Render | None = None
+) -> Rows:
+    """The transitions [n, …] of one episode with the most likely actions; `render` sees the environment before each."""
+    collector = Collector((env,), spaces)
+    collector.restart([seed])
+
+    def act(obs: Floats) -> Floats:
+        if render is not None:
+            render(env)
+        return policy.mode(obs)
+
+    blocks: list[Rows] = []
+    while not blocks or (not blocks[-1].last[-1, 0] and len(blocks) < longest):
+        blocks.append(collector.collect(1, act, reset=False))
+    return Rows(*(np.concatenate(column)[:, 0] for column in zip(*blocks, strict=True)))
 
 
 def mean(values: Any) -> float:
