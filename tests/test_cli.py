@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mural import cli
+from mural.cli.tables import show
 
 
 def run(capsys, *argv):
@@ -54,7 +55,7 @@ def test_json_rows_are_one_object_per_line(capsys):
 
 
 def test_rows_without_json_are_a_table(capsys):
-    cli.show([{"a": 1.23456789, "b": None}, {"a": 2.0, "c": "x"}], as_json=False)
+    show([{"a": 1.23456789, "b": None}, {"a": 2.0, "c": "x"}], as_json=False)
     out = capsys.readouterr().out
     assert "1.235" in out
     assert "c" in out

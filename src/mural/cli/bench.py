@@ -1,0 +1,108 @@
+"""`mural bench …` and `mural figure …`: what is measured, and the paper's pictures."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from rich.console import Console
+from tyro.conf import Positional
+
+from mural.cli.tables import show
+
+
+@dataclass
+class Figure:
+    """Make a figure of the paper, from data to picture. `mural figure all` makes every one."""
+
+    name: Positional[Literal["all", "reward-classifiers", "gradient-steps", "importance-weighting"]]
+    """Which one."""
+    out: Path = Path("figures")
+    """Folder for the pictures."""
+    seed: int = 0
+    """Seed of data and training."""
+
+    def run(self) -> None:
+        """Make the pictures, with a line for each."""
+        from mural.study.figures import FIGURES  # loads JAX and matplotlib
+
+        for name, spec in FIGURES.items():
+            if self.name not in ("all", name):
+                continue
+            path = self.out / f"{name}.png"
+            begun = time.monotonic()
+            with Console(stderr=True).status(f"{name} …"):
+                finding = spec.make(path, self.seed)
+            print(f"{path}  ({time.monotonic() - begun:.0f} s)\n  {finding}", flush=True)
+
+
+@dataclass
+class BenchClassifier:
+    """Time per state of feed-forward, meta-NML and exact CNML, side by side, with one thread and with two."""
+
+    hidden: tuple[int, ...] = (512, 2048)
+    """Widths of the two hidden layers."""
+    threads: tuple[int, ...] = (1, 2)
+    """Compute threads."""
+    json: bool = False
+    """One JSON object per line."""
+
+    def run(self) -> None:
+        """Measure and print."""
+        from mural.study.bench_classifier import bench_classifier
+
+        show(bench_classifier(self.hidden, self.threads), as_json=self.json)
+
+
+@dataclass
+class BenchFidelity:
+    """How near meta-NML comes to exact CNML: errors, rank correlation and calibration on four data sets."""
+
+    datasets: tuple[Literal["maze", "iris", "wine", "breast-cancer"], ...] = ("maze", "iris", "wine", "breast-cancer")
+    """Which data sets."""
+    seed: int = 0
+    """Seed of data, splits and training."""
+    json: bool = False
+    """One JSON object per line."""
+
+    def run(self) -> None:
+        """Measure and print."""
+        from mural.study.bench_fidelity import bench_fidelity
+
+        show(bench_fidelity(self.datasets, self.seed), as_json=self.json)
+
+
+@dataclass
+class BenchTasks:
+    """Steps per second of the tasks on one core, with other people's environments in the same run."""
+
+    tasks: Positional[tuple[str, ...]] = ()
+    """Short names or ids; all tasks if none is given."""
+    seconds: float = 1.0
+    """CPU seconds per measurement."""
+    json: bool = False
+    """One JSON object per line."""
+
+    def run(self) -> None:
+        """Measure and print."""
+        from mural.study.bench_tasks import bench_tasks
+
+        show(bench_tasks(self.tasks or None, seconds=self.seconds), as_json=self.json)
+
+
+@dataclass
+class Bench:
+    """Measure: every number with its peers in the same run."""
+
+    what: (
+        Annotated[BenchClassifier, tyro.conf.subcommand("classifier")]
+        | Annotated[BenchFidelity, tyro.conf.subcommand("fidelity")]
+        | Annotated[BenchTasks, tyro.conf.subcommand("tasks")]
+    )
+
+    def run(self) -> None:
+        """Run the chosen benchmark."""
+        self.what.run()
