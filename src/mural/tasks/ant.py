@@ -119,6 +119,9 @@ class AntMaze(MujocoTask):
         vertical = np.where(x >= WALL_X[1], np.abs(y - GOAL[1]), (y - lowest) + (GOAL[1] - lowest))
         return np.asarray(np.abs(x - GOAL[0]) + vertical)
 
+    def _straight(self, distance: float) -> float:
+        return math.hypot(self.data.qpos[0] - GOAL[0], self.data.qpos[1] - GOAL[1])
+
     def xy(self) -> Floats:
         """The torso's place, [2]."""
         return np.array(self.data.qpos[:2])

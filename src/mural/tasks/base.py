@@ -56,8 +56,9 @@ class Task(gymnasium.Env[Floats, NDArray[Any]], ABC):
     """A task of the paper.
 
     `step` returns reward 0 (the problem has no reward; the double maze overrides `hidden_reward`), never
-    terminates, and truncates at `horizon`. `info` has ``distance`` (the task's metric), ``is_success``, and
-    ``xy``: the place of the agent or of what it moves, over which coverage is counted.
+    terminates, and truncates at `horizon`. `info` has ``distance`` (the task's metric), ``is_success``, ``l2`` (the
+    distance in a straight line, through walls), and ``xy``: the place of the agent or of what it moves, over which
+    coverage is counted.
     Finite actions outside the box are clipped to it; others raise `ActionError`.
     """
 
@@ -122,6 +123,10 @@ class Task(gymnasium.Env[Floats, NDArray[Any]], ABC):
         """`distance` of the current observation; for tasks with a faster way to it."""
         return float(self.distance(obs))
 
+    def _straight(self, distance: float) -> float:
+        """Distance to the goal in a straight line, for tasks whose metric goes around walls."""
+        return distance
+
     def _examples_key(self) -> tuple[Any, ...]:
         """The constructor arguments that examples depend on."""
         return ()
@@ -165,7 +170,8 @@ class Task(gymnasium.Env[Floats, NDArray[Any]], ABC):
 
     def _info(self, obs: Floats) -> dict[str, Any]:
         distance = self._distance_now(obs)
-        return {"distance": distance, "is_success": distance < self.success_threshold, "xy": self.xy()}
+        success = distance < self.success_threshold
+        return {"distance": distance, "is_success": success, "xy": self.xy(), "l2": self._straight(distance)}
 
     def _valid(self, action: ArrayLike) -> Floats:
         """`action` as floats inside the box, or an `ActionError`."""

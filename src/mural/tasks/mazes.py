@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -55,6 +56,9 @@ class MazeTask(Task):
 
     def _distance_now(self, obs: Floats) -> float:
         return self.layout.paths.distance_point(self._x, self._y)
+
+    def _straight(self, distance: float) -> float:
+        return math.hypot(self._x - self.layout.goal[0], self._y - self.layout.goal[1])
 
     def xy(self) -> Floats:
         """The true place, [2]."""

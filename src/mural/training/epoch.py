@@ -68,35 +68,39 @@ def plan(
 ) -> Plan:
     """Which transitions the epoch will use, before the new ones exist.
 
-    Update u of call c draws uniformly from what the replay will then hold: `new_rows` more rows per call. Old ones
-    come from a pool: all of them while there are at most `pool` (counting the n − 1 that follow each), then a
-    random choice.
+    Each update of call c draws uniformly from what the replay will then hold: `new_rows` more rows per call. Old
+    ones come from a pool: all of them while there are at most `pool`, then a random choice, with the n − 1 that follow
+    each (n-step returns need their rewards too). In a full ring the new rows overwrite the oldest, which are then no
+    longer drawn.
     """
     rows, environments = replay.rows.step.shape
+    total_ids, chosen = rows * environments, pool // n_step
     key_pool, key_draw, key_old = jax.random.split(key, 3)
     old = replay_buffer.filled(replay) * environments
     everything = old <= pool
-    starts = jnp.where(
-        everything, jnp.arange(pool) % jnp.maximum(old, 1), replay_buffer.draw(replay, pool, key=key_pool)
-    )
-    # With n-step returns the rewards after a start are needed too: fewer starts, the same number of labels.
-    usable = jnp.where(everything, old, pool // n_step)
-    expanded = jnp.where(
-        everything,
-        starts,
-        replay_buffer.followers(replay, starts[: pool // n_step], n_step).reshape(-1)[
-            jnp.arange(pool) % (pool // n_step * n_step)
-        ],
-    )
-    fresh = new_rows * environments * (1 + jnp.arange(calls))[:, None, None]
-    held = jnp.minimum(old + fresh, rows * environments)
-    shape = (calls, updates, batch)
-    u = jax.random.randint(key_draw, shape, 0, jnp.broadcast_to(held, shape))
     first_new = (replay.written % rows) * environments
-    new_id = (first_new + u) % (rows * environments)
-    old_id = starts[jax.random.randint(key_old, shape, 0, jnp.maximum(usable, 1))]
-    size = jnp.where(everything, old, pool // n_step * n_step)
-    return Plan(expanded, size, jnp.where(u < fresh, new_id, old_id))
+    oldest = jnp.where(old == total_ids, first_new, 0)
+    # Ages, 0 for the oldest: in this order, what has been overwritten by a call is the beginning of the pool.
+    some = jnp.sort((replay_buffer.draw(replay, chosen, key=key_pool) - oldest) % total_ids)
+    ages = jnp.where(everything, jnp.arange(pool), jnp.pad(some, (0, pool - chosen), constant_values=total_ids))
+    starts = (ages + oldest) % total_ids
+    followed = replay_buffer.followers(replay, starts[:chosen], n_step).reshape(-1)
+    labelled = jnp.where(everything, starts, jnp.pad(followed, (0, pool - chosen * n_step)))
+    usable = jnp.where(everything, old, chosen)
+
+    fresh = new_rows * environments * (1 + jnp.arange(calls))
+    lost = jnp.searchsorted(ages, jnp.maximum(old + fresh - total_ids, 0))
+    shape = (calls, updates, batch)
+
+    def each(per_call: Array) -> Array:
+        return jnp.broadcast_to(per_call[:, None, None], shape)
+
+    u = jax.random.randint(key_draw, shape, 0, each(jnp.minimum(old + fresh, total_ids)))
+    new_id = (first_new + u) % total_ids
+    last_start = jnp.maximum(usable - 1, 0)
+    old_id = starts[jax.random.randint(key_old, shape, each(jnp.minimum(lost, last_start)), last_start + 1)]
+    size = jnp.where(everything, old, chosen * n_step)
+    return Plan(labelled, size, jnp.where(u < each(fresh), new_id, old_id))
 
 
 @partial(jax.jit, static_argnames="setting", donate_argnames="replay")

@@ -1,0 +1,82 @@
+"""Finding the folder of a run by what the user calls it, and what the commands on runs share."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mural.training.api import Agent
+
+RUNS = Path("runs")
+
+
+class NoRunError(ValueError):
+    """There is no run of this name, or it has nothing that could be loaded yet."""
+
+
+class ImportedModuleError(ImportError):
+    """A module named with --import cannot be imported."""
+
+
+def find_run(name: Path) -> Path:
+    """The folder of a run: a path, or the name of one in runs/."""
+    for path in (name, RUNS / name):
+        if (path / "config.json").is_file():
+            return path
+    known = sorted(path.parent.name for path in RUNS.glob("*/config.json"))
+    near = difflib.get_close_matches(name.name, known, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}?" if near else "`mural train` makes one."
+    raise NoRunError(f"there is no run in {name}: a run's folder has a config.json. {hint}")
+
+
+def import_modules(names: Sequence[str]) -> None:
+    """Import the user's own modules, also from the current folder: they register methods and environments."""
+    if names and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            raise ImportedModuleError(f"--import {name}: {error}; it is looked for here and among packages") from error
+
+
+def load_agent(run: Path, imports: Sequence[str], config: dict[str, Any] | None = None) -> Agent:
+    """The agent of a run at its latest good checkpoint; says which ones were passed over."""
+    from mural.rewards import UnknownMethodError
+    from mural.training.api import Agent
+
+    import_modules(imports)
+    try:
+        with plain_warnings():
+            agent = Agent.load(run, config=config)
+    except UnknownMethodError as error:
+        raise NoRunError(f"{error}. A method of your own needs --import with its module") from error
+    for notice in agent.notices:
+        print(notice, file=sys.stderr)
+    return agent
+
+
+def require_trained(agent: Agent, run: Path) -> None:
+    """An error if there is no checkpoint."""
+    if not agent.steps:
+        raise NoRunError(f"{run} has no checkpoint yet; wait for one, or start it again with `mural resume {run}`")
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Within it, warnings are lines for people, without file names and source."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        print(f"warning: {message}", file=sys.stderr, flush=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.showwarning = show
+        yield

@@ -1,0 +1,152 @@
+"""`mural eval`, `mural watch`, `mural policy`: what one does with a run."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+
+from mural.cli.folders import find_run, load_agent, require_trained
+
+RunDir = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(name="run", metavar="RUN")]
+Imports = Annotated[tuple[str, ...], tyro.conf.arg(name="import")]
+
+
+@dataclass
+class Eval:
+    """Run the policy of a run with its most likely actions."""
+
+    run_dir: RunDir
+    """Folder of the run, or its name in runs/."""
+    episodes: int = 20
+    """How many episodes."""
+    video: Path | None = None
+    """Film them to this .mp4 or .gif file."""
+    video_episodes: int = 3
+    """Episodes in the video."""
+    picture: Path | None = None
+    """Draw reward, visits and a trajectory to this .png file (tasks in a plane)."""
+    json: bool = False
+    """One JSON object instead of a table."""
+    imports: Imports = ()
+    """Modules to import first: those that register your own methods or environments."""
+
+    def run(self) -> None:
+        """Evaluate, print, film, draw."""
+        path = find_run(self.run_dir)
+        agent = load_agent(path, self.imports)
+        require_trained(agent, path)
+        row = {"run": str(path), "step": agent.steps, "episodes": self.episodes, **agent.evaluate(self.episodes)}
+        if self.json:
+            print(json.dumps(row), flush=True)
+        else:
+            for name, value in row.items():
+                print(f"{name.replace('_', ' '):<14} {format(value, '.4g') if isinstance(value, float) else value}")
+        console = Console(stderr=True)
+        if self.picture is not None:
+            from mural.training.pictures import final_picture
+
+            drawn = final_picture(agent.run, self.picture)
+            console.print(f"{self.picture}" if drawn is not None else "no picture: this task is not in a plane")
+        if self.video is not None:
+            from mural.training.video import record
+
+            with console.status(f"{self.video} …"):
+                record(agent, self.video, self.video_episodes)
+            console.print(f"{self.video}")
+        agent.close()
+
+
+@dataclass
+class Watch:
+    """Look at a run from outside, while it trains or afterwards."""
+
+    run_dir: RunDir
+    """Folder of the run, or its name in runs/."""
+    once: bool = False
+    """Print the state of things and return."""
+    seconds: float = 2.0
+    """Between two looks."""
+
+    def run(self) -> None:
+        """Draw until the run is done."""
+        path = find_run(self.run_dir)
+        console = Console()
+        drawn, done = look(path)
+        if self.once or done:
+            console.print(drawn)
+            return
+        with Live(drawn, console=console, auto_refresh=False) as live:
+            while not done:
+                time.sleep(self.seconds)
+                drawn, done = look(path)
+                live.update(drawn, refresh=True)
+
+
+@dataclass
+class Export:
+    """Write the policy as a small file that runs with NumPy alone: `mural.load_policy(path)(obs)`."""
+
+    run_dir: RunDir
+    """Folder of the run, or its name in runs/."""
+    out: Path | None = None
+    """The file. None: policy.npz in the run's folder."""
+    imports: Imports = ()
+    """Modules to import first: those that register your own methods or environments."""
+
+    def run(self) -> None:
+        """Load and write."""
+        path = find_run(self.run_dir)
+        out = self.out or path / "policy.npz"
+        agent = load_agent(path, self.imports)
+        require_trained(agent, path)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        agent.export_policy(out)
+        agent.close()
+        print(f"{out}  ({out.stat().st_size / 1024:.0f} kB, step {agent.steps}): mural.load_policy({str(out)!r})(obs)")
+
+
+@dataclass
+class Policy:
+    """What a run has learned to do, as a file."""
+
+    what: Annotated[Export, tyro.conf.subcommand("export")] | Annotated[Export, tyro.conf.subcommand("save")]
+
+    def run(self) -> None:
+        """Run the chosen command."""
+        self.what.run()
+
+
+def look(path: Path) -> tuple[RenderableType, bool]:
+    """A run's state of things, and whether it has reached its end. Needs none of what trains."""
+    from mural.training import metrics
+    from mural.training.display import clock, speed, view
+
+    config: dict[str, Any] = json.loads((path / "config.json").read_text())
+    rows, timings = (
+        metrics.read(path / name) if (path / name).exists() else [] for name in ("metrics.jsonl", "timing.jsonl")
+    )
+    target, step = config["steps"], rows[-1]["step"] if rows else 0
+    done = step >= target or succeeded(rows, config.get("stop_at_success"))
+    title = f"{path}: {config['task']}, {config['method']}, seed {config['seed']}"
+    state = f"{step} of {target} steps"
+    per_second = speed(rows, timings)
+    if done:
+        state += ", done"
+    elif per_second:
+        state += f", {clock((target - step) / per_second)} left"
+    if rows and not done:
+        state += f"; last row {clock(time.time() - (path / 'metrics.jsonl').stat().st_mtime)} ago"
+    return Group(title, state, view(rows, per_second)), done
+
+
+def succeeded(rows: list[dict[str, Any]], wanted: float | None) -> bool:
+    """Whether a run has stopped because of its success."""
+    found = [row["eval/success"] for row in rows if "eval/success" in row][-5:]
+    return wanted is not None and len(found) == 5 and sum(found) / 5 >= wanted

@@ -1,0 +1,146 @@
+"""The flags of `mural train`: all settings of a run, with the defaults of the task, method and preset asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import gymnasium
+import tyro
+
+from mural import tasks
+from mural.cli.folders import import_modules
+from mural.rewards import find_method
+from mural.training import presets
+from mural.training.config import RunConfig, read, to_dict, validate
+
+PRESETS = ("fast", "paper")
+
+
+class NoTaskError(ValueError):
+    """No task was named."""
+
+
+@dataclass(frozen=True)
+class Flags(RunConfig):
+    """Learn a task from examples of success.
+
+    What is not given comes from --config, then from the preset of task and method (`mural methods --task TASK`), then
+    from the defaults. The settings under "reward" are those of the chosen method: give --method together with --help
+    to see them.
+    """
+
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")] = "zigzag-maze"
+    """Short name of a task, or any Gymnasium id."""
+    out: Path | None = None
+    """Folder of the run. None: runs/TASK-METHOD-SEED."""
+    config: Path | None = None
+    """File of settings (.json or .toml), such as the config.json of another run; flags override it."""
+    imports: Annotated[tuple[str, ...], tyro.conf.arg(name="import")] = ()
+    """Modules to import first: those that register your own methods or environments."""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What a user asked for."""
+
+    config: RunConfig
+    out: Path
+    changed: tuple[tuple[str, Any, str], ...]
+    """(setting, value, where it comes from) of all that is not as by default."""
+
+
+def parse(argv: Sequence[str]) -> Parsed:
+    """Settings from flags over a file over presets over defaults. Exits for --help, as tyro does."""
+    import_modules(values_of(argv, "--import"))
+    given = {name: values_of(argv, f"--{name}")[-1:] for name in ("method", "preset", "config")}
+    file = read(Path(given["config"][0])) if given["config"] else {}
+    argv, task = task_first(argv, file.get("task"))
+    method = (given["method"] or [file.get("method", "mural")])[0]
+    preset = (given["preset"] or [file.get("preset", "fast")])[0]
+    over = {name: value for name, value in file.items() if name not in ("task", "method", "preset")}
+    if method != file.get("method", method):  # settings of another method mean nothing to this one
+        over = {name: value for name, value in over.items() if name.partition(".")[0] != "reward"}
+    known = preset if preset in PRESETS else "fast"  # a wrong one is refused below, with its flag
+    start = presets.resolve(task, method, known, over)
+    flags = tyro.cli(
+        flags_of(method), default=as_flags(start, method), args=argv, prog="mural train",
+        description=Flags.__doc__, config=(tyro.conf.HelptextFromCommentsOff,),
+    )  # fmt: skip
+    config = validate(RunConfig(**{f.name: getattr(flags, f.name) for f in dataclasses.fields(RunConfig)}))
+    layers = {"preset": presets.resolve(task, method, known), "file": start, "flag": config}
+    return Parsed(config, flags.out or default_folder(config), tuple(changes(config, layers)))
+
+
+def values_of(argv: Sequence[str], flag: str) -> list[str]:
+    """The words after a flag, before the next one; `--flag=value` too."""
+    found: list[str] = []
+    inside = False
+    for word in argv:
+        if word.startswith("-"):
+            name, equals, value = word.partition("=")
+            inside = name == flag
+            found += [value] if inside and equals else []
+        elif inside:
+            found.append(word)
+    return found
+
+
+def task_first(argv: Sequence[str], default: str | None) -> tuple[list[str], str]:
+    """The arguments with the task in front, and the task: the first word, or else the first that names one."""
+    names = {*tasks.TASKS, *(spec.id for spec in tasks.TASKS.values()), *gymnasium.registry}
+    words = [i for i, word in enumerate(argv) if word in names]
+    if argv and not argv[0].startswith("-"):
+        place = 0
+    elif words:
+        place = words[0]
+    elif default is not None or {"-h", "--help"} & set(argv):
+        return list(argv), default or "zigzag-maze"
+    else:
+        raise NoTaskError("which task? `mural train zigzag-maze`, for instance; `mural tasks` lists them")
+    return [argv[place], *argv[:place], *argv[place + 1 :]], argv[place]
+
+
+def flags_of(method: str) -> type[Flags]:
+    """`Flags` with the settings of one method."""
+    config = find_method(method).config
+    reward = dataclasses.field(default_factory=config)
+    return dataclasses.make_dataclass("Flags", [("reward", config, reward)], bases=(Flags,), frozen=True)
+
+
+def as_flags(config: RunConfig, method: str) -> Flags:
+    """Settings as the defaults of flags."""
+    return flags_of(method)(**{f.name: getattr(config, f.name) for f in dataclasses.fields(RunConfig)})
+
+
+def default_folder(config: RunConfig) -> Path:
+    """runs/TASK-METHOD-SEED."""
+    short = {spec.id: spec.name for spec in tasks.TASKS.values()}
+    task = short.get(config.task, config.task).replace("/", "-").replace(":", "-")
+    return Path("runs") / f"{task}-{config.method}-{config.seed}"
+
+
+def changes(config: RunConfig, layers: Mapping[str, RunConfig]) -> Iterator[tuple[str, Any, str]]:
+    """What differs from the defaults, and the layer that says so."""
+    plain = RunConfig(task=config.task, method=config.method, reward=find_method(config.method).config())
+    before = dict(leaves(to_dict(plain)))
+    origin = dict.fromkeys(before, "default")
+    for layer, settings in layers.items():
+        now = dict(leaves(to_dict(settings)))
+        origin |= {name: layer for name, value in now.items() if value != before.get(name)}
+        before = now
+    for name, value in before.items():
+        if origin[name] != "default" and name not in ("task", "method"):
+            yield name, value, origin[name]
+
+
+def leaves(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested settings by dotted names."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from leaves(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value

@@ -1,0 +1,21 @@
+"""Recursive classification of examples (Eysenbach, Levine, Salakhutdinov 2021): no reward at all.
+
+The critic itself is the classifier: C(s, a) = σ(f(s, a)) is the probability that success lies ahead, learned from examples
+and from its own prediction n steps on. The loss is `rce_loss` of the agent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mural.rewards.base import Term, register_method
+
+
+@register_method("rce", needs=("examples", "example_obs"), objective="rce")
+@dataclass(frozen=True)
+class RCE:
+    """Recursive classification of examples: the critic predicts future success, without a reward model."""
+
+    def terms(self) -> tuple[Term, ...]:
+        """There is no reward."""
+        return ()

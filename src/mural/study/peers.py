@@ -1,0 +1,73 @@
+"""Other people's SAC, to be measured next to ours: a script that talks in lines of JSON.
+
+It imports nothing of this package, so that a Python which has only the peers can run it by its path. After a warm-up
+it says what it is; then, for each line `{"turn": n}` on its input, it trains for n environment steps and says how long
+they took. Between turns it waits, and leaves the cores to the others.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import time
+from importlib.metadata import version
+
+PEERS = {"sbx": "sbx-rl", "sb3": "stable-baselines3"}
+REPLAY = 500_000
+WARM_UP = 192  # steps, of which the first 100 are random
+
+
+def serve(about, turn):  # type: ignore[no-untyped-def]
+    """Say `about`, then answer every request with the steps made by `turn(n)` and the seconds they took."""
+    print(json.dumps(about), flush=True)
+    for line in sys.stdin:
+        cpu, wall = time.process_time(), time.perf_counter()
+        steps = turn(json.loads(line)["turn"])
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        print(json.dumps({"steps": steps, "wall": wall, "cpu": cpu}), flush=True)
+
+
+def learner(peer, env, hidden, batch, fused, threads):  # type: ignore[no-untyped-def]
+    """A function that trains a peer's SAC for n steps: one update per step, `fused` of them at a time."""
+    if peer == "sb3":
+        importlib.import_module("torch").set_num_threads(threads)
+        sac = importlib.import_module("stable_baselines3").SAC
+    else:
+        sac = importlib.import_module("sbx").SAC
+    model = sac(
+        "MlpPolicy",
+        env,
+        batch_size=batch,
+        buffer_size=REPLAY,
+        learning_starts=100,
+        train_freq=fused,
+        gradient_steps=fused,
+        policy_kwargs={"net_arch": [hidden, hidden]},
+        seed=0,
+        **({"device": "cpu"} if peer == "sb3" else {}),
+    )
+
+    def turn(steps):  # type: ignore[no-untyped-def]
+        before = model.num_timesteps
+        model.learn(steps, reset_num_timesteps=before == 0)
+        return model.num_timesteps - before
+
+    return turn
+
+
+def main(peer: str, env: str, hidden: str, batch: str, fused: str, threads: str) -> None:
+    """Warm up, then serve turns; says what is missing if the peer is not installed."""
+    try:
+        turn = learner(peer, env, int(hidden), int(batch), int(fused), int(threads))
+    except ImportError as error:
+        print(json.dumps({"missing": PEERS[peer], "why": str(error)}), flush=True)
+        return
+    turn(WARM_UP if int(hidden) <= 256 else WARM_UP - 32)
+    packages = (PEERS[peer], "gymnasium", "numpy") + (("mujoco",) if env.startswith("Ant") else ())
+    serve({"versions": {package: version(package) for package in packages}, "pid": os.getpid()}, turn)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,5 @@
+"""stub"""
+from pathlib import Path
+from typing import Any
+def run_picture(run: Any, path: Path) -> Any:
+    return None
