@@ -1,7 +1,7 @@
 """Recursive classification of examples (Eysenbach, Levine, Salakhutdinov 2021): no reward at all.
 
-The critic itself is the classifier: C(s, a) = σ(f(s, a)) is the probability that success lies ahead, learned from examples
-and from its own prediction n steps on. The loss is `rce_loss` of the agent.
+The critic itself is the classifier: C(s, a) = σ(f(s, a)) is the probability that success lies ahead, learned from
+examples and from its own prediction n steps on. The loss is `rce_loss` of the agent.
 """
 
 from __future__ import annotations

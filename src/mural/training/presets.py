@@ -6,7 +6,7 @@ Rules are applied from top to bottom; each one that matches overrides those abov
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
@@ -26,7 +26,6 @@ class Rule:
     task: str = "*"
     method: str = "*"
     preset: str = "*"
-    optional: tuple[str, ...] = field(default=())
 
     def applies(self, task: str, method: str, preset: str) -> bool:
         """Whether this rule is for them."""
@@ -37,14 +36,105 @@ class Rule:
         )
 
 
+MAZES = "zigzag-maze|spiral-maze|double-maze|shuffled-maze"
+CLASSIFIERS = "mural|mural-no-meta"
+VICE = "vice|vice-count|vice-rnd|icm|vae-density|mural-negatives"
+
+
+def _paper_table(task: str, caption: str, mural: tuple[Any, ...], vice: tuple[Any, ...], ddl: int) -> tuple[Rule, ...]:
+    """A table of the paper: MURAL (hidden, λ_dist, k_query), VICE (n_VICE, mixup, decay), DDL's steps per epoch."""
+    source = f"paper, table of {caption}"
+    hidden, width, query = mural
+    steps, mixup, decay = vice
+    return (
+        Rule(
+            {"reward.classifier.kernel_width": width, "reward.classifier.query_weight": query},
+            source,
+            task,
+            CLASSIFIERS,
+        ),
+        Rule(
+            {"reward.novelty.kernel_width": width, "reward.novelty.query_weight": query},
+            source,
+            task,
+            "mural-negatives",
+        ),
+        Rule({"reward.classifier.hidden": hidden}, source, task, CLASSIFIERS, "paper"),
+        Rule({"reward.novelty.hidden": hidden}, source, task, "mural-negatives", "paper"),
+        Rule({"reward.classifier.steps": steps, "reward.classifier.mixup": mixup}, source, task, VICE),
+        Rule({"reward.classifier.weight_decay": decay}, source, task, "vice"),
+        Rule({"reward.distance.steps": ddl}, f"{source}: N_d and training interval, as steps per 1000", task, "ddl"),
+    )
+
+
 RULES: tuple[Rule, ...] = (
-    Rule({"sac.hidden": [512, 512], "sac.batch_size": 1024}, "paper, general table", preset="paper"),
+    # What holds for all tasks
+    Rule(
+        {"sac.hidden": [512, 512], "sac.batch_size": 1024, "loop.replay_size": 500_000},
+        "paper, table of general hyperparameters",
+        preset="paper",
+    ),
+    Rule(
+        {
+            "reward.classifier.train_points": 63,
+            "reward.classifier.adapt_points": 63,
+            "reward.classifier.step_size": 0.01,
+            "reward.classifier.outer_points": None,
+            "reward.classifier.counts": False,
+            "reward.classifier.outside_share": 0.0,
+            "reward.classifier.first_epochs": 10,
+            "reward.classifier.epochs": 1,
+        },
+        "paper, table of general hyperparameters (64-point batches, 128 query points, D of 2048); "
+        "α, first meta-epochs and outer batch from the released code",
+        method=CLASSIFIERS,
+        preset="paper",
+    ),
+    Rule(
+        {"reward.bonus.steps": 100},
+        "ours: RND's 1000 steps per epoch would cost more than SAC itself",
+        method="vice-rnd",
+        preset="fast",
+    ),
+    Rule({"reward.bonus.steps": 100}, "ours: a tenth of the updates", method="icm", preset="fast"),
+    # The paper's tables
+    *_paper_table(
+        "zigzag-maze|double-maze|shuffled-maze", "the zigzag maze", ([2048, 2048], 0.5, 1.0), (2, 1.0, 5e-3), 31
+    ),
+    *_paper_table("spiral-maze", "the spiral maze", ([2048, 2048], 0.5, 1.0), (2, 1.0, 5e-3), 31),
+    *_paper_table("ant-maze", "ant locomotion", ([2048, 2048], 1.0, 1.0), (2, 1.0, 5e-3), 250),
+    *_paper_table("sawyer-push", "Sawyer push", ([2048, 2048], 0.6, 1.0), (10, 1.0, 0.0), 250),
+    *_paper_table("sawyer-pick", "Sawyer pick-and-place", ([512, 512], 0.6, 1.0), (2, 1.0, 0.0), 625),
+    *_paper_table("sawyer-door", "Sawyer door opening", ([512, 512], 0.25, 2.0), (5, 0.0, 0.0), 625),
+    *_paper_table("hand-reposition", "dexterous hand repositioning", ([2048, 2048], 0.5, 1.0), (10, 0.0, 5e-3), 250),
+    Rule(
+        {"reward.classifier.weight_decay": 0.0, "reward.classifier_scale": 0.25},
+        "paper, tables of the mazes: VICE + count bonus",
+        MAZES,
+        "vice-count",
+    ),
+    Rule(
+        {"reward.classifier.weight_decay": 5e-3, "reward.classifier_scale": 0.25},
+        "paper, table of ant locomotion: VICE + count bonus",
+        "ant-maze",
+        "vice-count",
+    ),
+    Rule(
+        {"reward.bonus_scale": 5.0}, "paper, table of Sawyer door opening: RND reward scale", "sawyer-door", "vice-rnd"
+    ),
+    Rule({"reward.classifier.steps": 2}, "paper, table of the hand: VICE + RND", "hand-reposition", "vice-rnd"),
+    Rule({"reward.bonus.low": -4.0, "reward.bonus.high": 4.0}, "the arena", MAZES, "vice-count"),
+    Rule({"reward.tabular.low": -4.0, "reward.tabular.high": 4.0}, "the arena", MAZES, "cnml"),
+    # Sized for a CPU
     Rule(
         {"sac.target_entropy": 0.5},
         "first tries: at −2 the temperature collapses before the frontier is crossed",
-        task="*-maze",
-        preset="fast",
+        MAZES,
+        "*",
+        "fast",
     ),
+    Rule({"reward.env_scale": 1.0}, "its hidden rewards are added to the learned one", "double-maze", "mural"),
+    Rule({"sac.n_step": 10}, "Eysenbach et al. 2021", "*", "rce"),
 )
 
 
