@@ -97,8 +97,3 @@ def corridor(**kwargs):
 def label(part, state, rows):
     """What the part makes of the transitions, as one compiled function."""
     return part.label(state, rows)
-
-
-def init(part, problem, key):
-    """The part's first state, as one compiled function."""
-    return jax.jit(lambda key: part.init(problem, key=key))(key)

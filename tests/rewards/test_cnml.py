@@ -53,7 +53,7 @@ def test_logistic_rewards_are_exact_cnml(centres):
     """The oracle has weights for both labels, float64, a line search of its own, and a test of convergence."""
     part = LogisticCNML(negatives=32, centres=centres, low=-1.0, high=9.0, l2=0.1)
     experience = dataclasses.replace(synthetic.corridor(), size=1000)
-    state, info = part.learn(synthetic.init(part, PROBLEM, KEY), PROBLEM, experience, key=KEY)
+    state, info = part.learn(part.init(PROBLEM, key=KEY), PROBLEM, experience, key=KEY)
     np.testing.assert_array_equal(state.represents, [1000 / 32] * 32 + [1] * 16)
     np.testing.assert_array_equal(state.features[:, -1], 1)
     f, y = np.asarray(state.features, float), np.eye(2)[np.asarray(state.labels, int)]
@@ -82,7 +82,7 @@ def test_bumps_are_products_of_gaussians_over_the_box():
 
 def test_before_any_data_nothing_is_known():
     part = LogisticCNML(negatives=32, centres=3)
-    ours = synthetic.label(part, synthetic.init(part, PROBLEM, KEY), synthetic.at(QUERIES[:5]))
+    ours = synthetic.label(part, part.init(PROBLEM, key=KEY), synthetic.at(QUERIES[:5]))
     np.testing.assert_allclose(ours, 0.5, atol=1e-6)
 
 

@@ -17,7 +17,7 @@ KEY, PROBLEM = jax.random.key(0), synthetic.problem()
 def test_loss_equals_its_formula():
     rng = np.random.default_rng(0)
     first, last, gap = rng.normal(size=(12, 2)), rng.normal(size=(12, 2)), rng.integers(0, 9, 12)
-    params = synthetic.init(DynamicalDistance(hidden=(8, 8)), PROBLEM, KEY).network.params
+    params = DynamicalDistance(hidden=(8, 8)).init(PROBLEM, key=KEY).network.params
     d = forward(params, np.concatenate([first, last], axis=1))[:, 0]
     arrays = (jnp.asarray(a, jnp.float32) for a in (first, last, gap))
     assert float(jax.jit(ddl.loss)(params, *arrays)) == pytest.approx(0.5 * ((d - gap) ** 2).mean(), rel=1e-5)
@@ -27,7 +27,7 @@ def test_targets_are_the_steps_between_states_of_an_episode():
     """One step from known weights: the reported loss is that of the very pairs that were drawn."""
     part = DynamicalDistance(hidden=(8,), steps=1, batch_size=32)
     experience = synthetic.corridor()
-    state = synthetic.init(part, PROBLEM, KEY)
+    state = part.init(PROBLEM, key=KEY)
     first, last, gap = (np.asarray(a, float) for a in experience.pairs(32, KEY))
     after, info = part.learn(state, PROBLEM, experience, key=KEY)
     d = forward(state.network.params, np.concatenate([first, last], axis=1))[:, 0]
@@ -41,7 +41,7 @@ def test_step_distances_in_a_corridor():
     obs[0, :, 0] = 0.4 * np.arange(21)
     rows = synthetic.transitions(obs[0, :-1], np.ones((20, 2)), obs[0, 1:])
     part = DynamicalDistance(hidden=(32, 32), steps=500, batch_size=128, learning_rate=3e-3)
-    state = synthetic.init(part, PROBLEM, KEY)
+    state = part.init(PROBLEM, key=KEY)
     for i in range(2):
         state, info = part.learn(state, PROBLEM, synthetic.experience(rows, obs), key=jax.random.fold_in(KEY, i))
     steps = (8 - obs[0, 1:, 0]) / 0.4

@@ -27,7 +27,7 @@ def losses(networks, rows):
 def test_losses_and_normaliser_equal_their_formulas():
     part = dataclasses.replace(SMALL, steps=1, beta=0.3)
     experience = synthetic.corridor()
-    before = synthetic.init(part, PROBLEM, KEY)
+    before = part.init(PROBLEM, key=KEY)
     state, info = part.learn(before, PROBLEM, experience, key=KEY)
     forward_loss, inverse_loss = (a.mean() for a in losses(before.networks.params, experience.sample(64, KEY)))
     assert float(info["forward_loss"]) == pytest.approx(forward_loss, rel=1e-4)
@@ -42,7 +42,7 @@ def test_losses_and_normaliser_equal_their_formulas():
 
 def test_actions_become_readable_and_known_moves_foreseeable():
     experience = synthetic.corridor()
-    state = synthetic.init(SMALL, PROBLEM, KEY)
+    state = SMALL.init(PROBLEM, key=KEY)
     infos = []
     for i in range(3):
         state, info = SMALL.learn(state, PROBLEM, experience, key=jax.random.fold_in(KEY, i))

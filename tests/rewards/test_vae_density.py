@@ -30,7 +30,7 @@ def bound(vae, u, noise):
 
 def test_bound_and_loss_equal_their_formulas():
     rng = np.random.default_rng(0)
-    vae = synthetic.init(SMALL, PROBLEM, KEY).vae.params._replace(log_sigma=jnp.asarray([0.3, -0.5]))
+    vae = SMALL.init(PROBLEM, key=KEY).vae.params._replace(log_sigma=jnp.asarray([0.3, -0.5]))
     u, noise = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
     ours = jax.jit(vae_density.bound)(vae, jnp.asarray(u, jnp.float32), jnp.asarray(noise, jnp.float32))
     np.testing.assert_allclose(ours, bound(vae, u, noise), rtol=1e-4)
@@ -54,7 +54,7 @@ def test_density_is_higher_on_seen_states_and_labels_repeat():
     experience = synthetic.corridor()
     rng = np.random.default_rng(0)
     unseen = synthetic.at(rng.normal([[0.0, 3.0]], 0.2, (200, 2)))
-    state = synthetic.init(SMALL, PROBLEM, KEY)
+    state = SMALL.init(PROBLEM, key=KEY)
     assert np.isfinite(synthetic.label(SMALL, state, unseen)).all()
     for i in range(2):
         state, info = SMALL.learn(state, PROBLEM, experience, key=jax.random.fold_in(KEY, i))
@@ -72,7 +72,7 @@ def test_density_is_higher_on_seen_states_and_labels_repeat():
 
 def test_normaliser_is_over_all_novelty_measured_and_clipped():
     part, raw = dataclasses.replace(SMALL, clip=1.5), dataclasses.replace(SMALL, normalise=False)
-    state, seen = synthetic.init(SMALL, PROBLEM, KEY), []
+    state, seen = SMALL.init(PROBLEM, key=KEY), []
     for seed in (0, 1):
         experience = synthetic.corridor(seed=seed)
         state, info = SMALL.learn(state, PROBLEM, experience, key=KEY)

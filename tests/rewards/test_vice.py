@@ -24,7 +24,7 @@ def forward(params, x):
 
 
 def train(part, problem, experience):
-    state = synthetic.init(part, problem, KEY)
+    state = part.init(problem, key=KEY)
     return part.learn(state, problem, experience, key=KEY)
 
 
@@ -32,7 +32,7 @@ def test_loss_equals_its_formula():
     """−Σ y log softmax[log π, f], from probabilities rather than logits."""
     rng = np.random.default_rng(0)
     x, log_pi, share = rng.normal(size=(20, 2)), rng.normal(size=20), rng.uniform(size=20)
-    params = synthetic.init(ViceClassifier(hidden=(8, 8)), synthetic.problem(), KEY).params
+    params = ViceClassifier(hidden=(8, 8)).init(synthetic.problem(), key=KEY).params
     p = np.exp(forward(params, x)[:, 0]) / (np.exp(forward(params, x)[:, 0]) + np.exp(log_pi))
     expected = -(share * np.log(p) + (1 - share) * np.log(1 - p)).mean()
     targets = np.stack([1 - share, share], axis=1)
@@ -45,7 +45,7 @@ def test_one_step_is_adamw_on_that_loss():
     part = ViceClassifier(hidden=(8,), steps=1, batch_size=16, learning_rate=1e-3, weight_decay=0.5, mixup=0.0)
     problem = dataclasses.replace(synthetic.problem(), examples=np.ones((1, 2), np.float32))
     experience = synthetic.experience(synthetic.at([[-1.0, 0.5]]))
-    before = synthetic.init(part, problem, KEY)
+    before = part.init(problem, key=KEY)
     after, info = part.learn(before, problem, experience, key=KEY)
     x = jnp.asarray([[-1.0, 0.5], [1.0, 1.0]])
     value, gradient = jax.jit(jax.value_and_grad(vice.loss))(before.params, x, jnp.zeros(2), jnp.eye(2))
@@ -94,7 +94,7 @@ def test_mixup_makes_p_linear_between_the_classes():
 
 def test_the_three_rewards_are_one_logit():
     problem, rows = synthetic.problem(), synthetic.corridor().recent
-    state = synthetic.init(SMALL, problem, KEY)
+    state = SMALL.init(problem, key=KEY)
     f, log_p, p = (
         np.asarray(synthetic.label(dataclasses.replace(SMALL, reward=reward), state, rows), float)
         for reward in ("logit", "log_prob", "prob")

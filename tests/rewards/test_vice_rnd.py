@@ -24,7 +24,7 @@ def test_error_normaliser_and_loss_equal_their_formulas():
     """The deviation is that of all errors measured so far: each call's new states under that call's predictor."""
     part = dataclasses.replace(SMALL, steps=1)
     first, second = (synthetic.corridor(seed=s, episodes=e) for s, e in ((0, 3), (1, 5)))
-    state, seen = synthetic.init(part, PROBLEM, KEY), []
+    state, seen = part.init(PROBLEM, key=KEY), []
     np.testing.assert_allclose(
         synthetic.label(part, state, first.recent), error(state, np.asarray(first.recent.states)), rtol=1e-4
     )
@@ -44,7 +44,7 @@ def test_error_falls_where_trained_and_stays_high_elsewhere():
     experience = synthetic.corridor()
     centre = np.repeat([[-4.0, 0.0], [0.0, 4.0], [0.0, -4.0]], 20, axis=0)
     elsewhere = synthetic.at(np.random.default_rng(0).normal(centre, 0.2))
-    before = state = synthetic.init(SMALL, PROBLEM, KEY)
+    before = state = SMALL.init(PROBLEM, key=KEY)
     for i in range(2):
         state, _ = SMALL.learn(state, PROBLEM, experience, key=jax.random.fold_in(KEY, i))
     trained, untrained = (
