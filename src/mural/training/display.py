@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-RECENT = 5  # epochs over which the speed is averaged: the first ones compile
+RECENT = 5  # epochs that the speed is taken from
 SPARKS = "▁▂▃▄▅▆▇█"
 ALARM = (
     "the learned reward rises and true success does not: the policy may have found states that the classifier takes "
@@ -70,22 +72,18 @@ def sparkline(values: Sequence[float], width: int = 40) -> str:
         return ""
     cells = min(width, len(values))
     cuts = [round(i * len(values) / cells) for i in range(cells + 1)]
-    means = [sum(values[a:b]) / (b - a) for a, b in zip(cuts, cuts[1:], strict=False)]
+    means = [sum(values[a:b]) / (b - a) for a, b in itertools.pairwise(cuts)]
     low, high = min(means), max(means)
     room = (high - low) or 1.0
     return "".join(SPARKS[min(int((mean - low) / room * len(SPARKS)), len(SPARKS) - 1)] for mean in means)
 
 
 def speed(rows: Sequence[Row], timings: Sequence[Row]) -> float | None:
-    """Environment steps per second over the last epochs; the last epoch alone while there are few."""
-    seconds = {t.get("step"): t.get("total") for t in timings}
-    steps, spent = 0, 0.0
-    recent = list(rows)[-RECENT:] if len(rows) > RECENT else list(rows)[-1:]
-    for row in recent:
-        if seconds.get(row["step"]):
-            steps += row["step"] // row["epoch"]
-            spent += seconds[row["step"]]
-    return steps / spent if spent else None
+    """Environment steps per second of a typical recent epoch, of those that learn; the first one compiles."""
+    seconds = {timing.get("step"): timing.get("total") for timing in timings}
+    learned = [row for row in rows if "sac/critic_loss" in row and seconds.get(row["step"])]
+    rates = [row["step"] / row["epoch"] / seconds[row["step"]] for row in learned[-RECENT:]]
+    return statistics.median_high(rates) if len(learned) > 1 else None
 
 
 def line(row: Row, target: int, per_second: float | None) -> str:
@@ -124,15 +122,17 @@ class Plain:
     def begin(self, run: Run, target: int) -> None:
         """Remember where to."""
         self._target, self._alarmed = target, False
+        self._rows: list[Row] = []
+        self._timings: list[Row] = []
 
     def progress(self, step: int) -> None:
         """Nothing: lines come with epochs."""
 
     def row(self, row: dict[str, Any], timing: dict[str, float]) -> None:
         """Print the epoch."""
-        seconds = timing.get("total")
-        per_second = row["step"] / row["epoch"] / seconds if seconds else None
-        print(line(row, self._target, per_second), flush=True)
+        self._rows.append(row)
+        self._timings.append({"step": row["step"], **timing})
+        print(line(row, self._target, speed(self._rows, self._timings)), flush=True)
         alarm = row.get("alarm") == 1
         if alarm and not self._alarmed:
             self.say(f"alarm: {ALARM}")
@@ -188,9 +188,9 @@ class Lively:
     def _note(self) -> str:
         if self._step < self._random:
             return "random actions"
-        per_second = speed(self._rows, self._timings)
         if not any("sac/critic_loss" in row for row in self._rows):
             return "compiling"
+        per_second = speed(self._rows, self._timings)
         return f"{clock((self._target - self._step) / per_second)} left" if per_second else ""
 
     def _draw(self) -> RenderableType:
