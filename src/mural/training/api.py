@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mural.agent.policy import save_policy
-from mural.agent.replay import Rows
 from mural.rewards import find_method
 from mural.training import presets
 from mural.training import world as worlds
@@ -121,9 +120,8 @@ class Agent:
         """The learned reward [n] of states: what the classifier sees [n, d], or whole observations [n, o]."""
         if not self.run.learned:
             raise NotLearnedError("there is no learned reward yet: call learn() first, for more than the random steps")
-        needs = {"env_reward", "success", "distance"} & set(self.run.spec.needs)
-        if needs and self.config.method != "ddl":
-            raise NotLearnedError(f"{self.config.method!r} learns no reward: it is told one by the environment")
+        if not self.run.learns_reward:
+            raise NotLearnedError(f"{self.config.method!r} learns no reward: it is told one, or does without")
         world = self.run.world
         rows = np.atleast_2d(np.asarray(states, np.float32))
         d, o = len(world.columns), world.spaces.obs_size
@@ -135,26 +133,7 @@ class Agent:
             whole = np.zeros((len(rows), o), np.float32)
             whole[:, list(world.columns)] = rows
             rows = whole
-        n = len(rows)
-        blank, action = np.zeros(n, np.float32), np.zeros((n, world.spaces.action_size), np.float32)
-        seen = rows[:, list(world.columns)]
-        xy = np.pad(seen[:, :2], ((0, 0), (0, max(0, 2 - d))))
-        return self.run.label(
-            Rows(
-                obs=rows,
-                action=action,
-                next_obs=rows,
-                xy=xy,
-                env_reward=blank,
-                success=blank,
-                distance=blank,
-                l2=blank,
-                reward=blank,
-                terminated=blank.astype(bool),
-                last=blank.astype(bool),
-                step=blank.astype(np.int32),
-            )
-        )
+        return self.run.reward_of(rows)
 
     def evaluate(self, episodes: int = 20) -> Row:
         """Means over episodes with the most likely actions: success, distance, best_distance, return, …"""

@@ -234,6 +234,24 @@ class Run:
             results.append(np.asarray(compiled.label(self.setting, self.rewards, jax.tree.map(jnp.asarray, batch))))
         return np.concatenate(results)[:n]
 
+    @property
+    def learns_reward(self) -> bool:
+        """Whether there is a reward of states: not where the environment tells it, nor where the critic needs none."""
+        told = {"env_reward", "success", "distance"} & set(self.spec.needs) and "examples" not in self.spec.needs
+        return not told and self.spec.objective == "td"
+
+    def reward_of(self, obs: np.ndarray) -> np.ndarray:
+        """The current reward [n] of being in whole observations [n, o], with nothing reported about them."""
+        n = len(obs)
+        blank, no = np.zeros(n, np.float32), np.zeros(n, bool)
+        xy = obs[:, list(self.world.columns)][:, :2]
+        rows = Rows(
+            obs=obs, action=np.zeros((n, self.world.spaces.action_size), np.float32), next_obs=obs,
+            xy=np.pad(xy, ((0, 0), (0, 2 - xy.shape[1]))), env_reward=blank, success=blank, distance=blank, l2=blank,
+            reward=blank, terminated=no, last=no, step=blank.astype(np.int32),
+        )  # fmt: skip
+        return self.label(rows)
+
     # Everything, as arrays
 
     def groups(self) -> Groups:
