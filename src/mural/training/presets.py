@@ -127,10 +127,38 @@ RULES: tuple[Rule, ...] = (
     Rule({"reward.tabular.low": -4.0, "reward.tabular.high": 4.0}, "the arena", MAZES, "cnml"),
     # Sized for a CPU
     Rule(
+        {"sac.hidden": [128, 128], "sac.batch_size": 128},
+        "ours: enough for two inputs, and several times as fast",
+        MAZES,
+        "*",
+        "fast",
+    ),
+    Rule(
         {"sac.target_entropy": 0.5},
         "first tries: at −2 the temperature collapses before the frontier is crossed",
         MAZES,
         "*",
+        "fast",
+    ),
+    Rule(
+        {"sac.initial_temperature": 0.1},
+        "docs/experiments.md: at 1 the entropy bonus drowns rewards below 1 for the first 10 epochs",
+        MAZES,
+        "*",
+        "fast",
+    ),
+    Rule(
+        {"reward.classifier.kernel_width": 0.25, "reward.classifier.adapt_points": 1024},
+        "docs/experiments.md: with counts, 0.5 darkens the frontier further than the agent strays",
+        MAZES,
+        CLASSIFIERS,
+        "fast",
+    ),
+    Rule(
+        {"reward.novelty.kernel_width": 0.25, "reward.novelty.adapt_points": 1024},
+        "as for mural",
+        MAZES,
+        "mural-negatives",
         "fast",
     ),
     Rule({"reward.env_scale": 1.0}, "its hidden rewards are added to the learned one", "double-maze", "mural"),
