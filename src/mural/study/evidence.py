@@ -1,0 +1,174 @@
+"""First evidence: tasks × methods × seeds, each a run of its own process, and compact curves of what they did.
+
+    python -m mural.study.evidence run --tasks zigzag-maze spiral-maze --methods mural vice --seeds 0 1 2
+    python -m mural.study.evidence collect          # runs/evidence/* → results/evidence/*.json
+    python -m mural.study.evidence figure           # → docs/pictures/evidence.png
+
+A run that is finished is left alone, one that was interrupted goes on; processes have one compute thread each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+from tyro.conf import UseAppendAction
+
+ONE_THREAD = {
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+CURVES = ("eval/success", "eval/distance", "train/success", "train/distance", "coverage", "reward/mean")
+RUNS, RESULTS = Path("runs/evidence"), Path("results/evidence")
+SOLVED = 0.9
+
+
+@dataclass
+class Run:
+    """Train all combinations, as many at once as there are `jobs`."""
+
+    tasks: tuple[str, ...] = ("zigzag-maze", "spiral-maze")
+    """Tasks."""
+    methods: tuple[str, ...] = ("mural", "vice", "vice-count", "sac-sparse", "sac-distance")
+    """Methods."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """Seeds; tune on 100 and above."""
+    steps: int = 100_000
+    """Environment steps at most."""
+    flags: Annotated[tuple[str, ...], UseAppendAction] = ()
+    """Further flags of `mural train`, e.g. --flags=--loop.stale."""
+    variant: str = ""
+    """A name for runs with further flags."""
+    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+    """Processes at once."""
+    out: Path = RUNS
+    """Where the runs go."""
+
+    def run(self) -> None:
+        """Start processes as others end."""
+        waiting = [self.command(t, m, s) for s in self.seeds for t in self.tasks for m in self.methods]
+        waiting = [(name, command) for name, command in waiting if not finished(self.out / name)]
+        running: dict[str, subprocess.Popen[bytes]] = {}
+        while waiting or running:
+            while waiting and len(running) < self.jobs:
+                name, command = waiting.pop(0)
+                self.out.mkdir(parents=True, exist_ok=True)
+                with (self.out / f"{name}.log").open("ab") as log:
+                    running[name] = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | ONE_THREAD)
+                print(f"{time.strftime('%H:%M:%S')} {name}: {' '.join(command[2:])}", flush=True)
+            time.sleep(1.0)
+            for name, process in list(running.items()):
+                if process.poll() is not None:
+                    del running[name]
+                    print(
+                        f"{time.strftime('%H:%M:%S')} {name}: exit {process.returncode}, {len(waiting)} left",
+                        flush=True,
+                    )
+
+    def command(self, task: str, method: str, seed: int) -> tuple[str, list[str]]:
+        """Name and command of one run."""
+        name = "-".join(filter(None, (task, method, self.variant, str(seed))))
+        mural = [sys.executable, "-m", "mural"]
+        folder = self.out / name
+        if (folder / "config.json").is_file():
+            return name, [*mural, "resume", str(folder)]
+        return name, [
+            *mural, "train", task, "--method", method, "--seed", str(seed), "--steps", str(self.steps),
+            "--stop-at-success", str(SOLVED), "--out", str(folder), *self.flags,
+        ]  # fmt: skip
+
+
+@dataclass
+class Collect:
+    """Turn run folders into small files: curves, settings, versions, the command."""
+
+    runs: Path = RUNS
+    """The run folders."""
+    out: Path = RESULTS
+    """Where the results go."""
+
+    def run(self) -> None:
+        """A file per run."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        for folder in sorted(path.parent for path in self.runs.glob("*/config.json")):
+            result = summary(folder)
+            (self.out / f"{folder.name}.json").write_text(json.dumps(result) + "\n")
+            print(
+                f"{folder.name}: {result['steps']} steps, success {result['final_success']}, solved at {result['solved_at']}"
+            )
+
+
+@dataclass
+class Figure:
+    """Success over steps: a panel per task, a line per method, the range of the seeds."""
+
+    results: Path = RESULTS
+    """The collected results."""
+    out: Path = Path("docs/pictures/evidence.png")
+    """The picture."""
+
+    def run(self) -> None:
+        """Draw."""
+        from mural.study.figures.evidence import draw  # loads matplotlib
+
+        print(draw(self.results, self.out))
+
+
+def finished(folder: Path) -> bool:
+    """Whether a run has used up its steps, or solved its task."""
+    if not (folder / "config.json").is_file():
+        return False
+    result = summary(folder)
+    return bool(result["steps"] >= result["config"]["steps"] or result["stopped"])
+
+
+def summary(folder: Path) -> dict[str, Any]:
+    """The compact result of a run. After an early stop the last values hold on to the end of the budget."""
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    config = json.loads((folder / "config.json").read_text())
+    success = [row["eval/success"] for row in rows if "eval/success" in row]
+    steps = [row["step"] for row in rows if "eval/success" in row]
+    solved = next((step for step, s in zip(steps, success, strict=True) if s >= SOLVED), None)
+    return {
+        "task": config["task"], "method": config["method"], "seed": config["seed"], "name": folder.name,
+        "steps": rows[-1]["step"] if rows else 0,
+        "stopped": len(success) >= 5 and float(np.mean(success[-5:])) >= SOLVED,
+        "final_success": float(np.mean(success[-5:])) if success else None,
+        "final_distance": rows[-1].get("eval/distance") if rows else None,
+        "solved_at": solved,
+        "curves": {name: curve(rows, name) for name in CURVES},
+        "config": config,
+        "versions": json.loads((folder / "versions.json").read_text()),
+        "command": f"mural train {config['task']} --method {config['method']} --seed {config['seed']} "
+        f"--steps {config['steps']} --stop-at-success {SOLVED}",
+    }  # fmt: skip
+
+
+def curve(rows: list[dict[str, Any]], name: str) -> list[list[float]]:
+    """[step, value] of each row that has it."""
+    return [[row["step"], round(row[name], 4)] for row in rows if row.get(name) is not None]
+
+
+def load(results: Path) -> Iterator[dict[str, Any]]:
+    """All collected results."""
+    for path in sorted(results.glob("*.json")):
+        yield json.loads(path.read_text())
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Entry point."""
+    tyro.extras.subcommand_cli_from_dict({"run": Run, "collect": Collect, "figure": Figure}, args=argv).run()
+
+
+if __name__ == "__main__":
+    main()
