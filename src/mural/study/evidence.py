@@ -103,9 +103,8 @@ class Collect:
         for folder in sorted(path.parent for path in self.runs.glob("*/config.json")):
             result = summary(folder)
             (self.out / f"{folder.name}.json").write_text(json.dumps(result) + "\n")
-            print(
-                f"{folder.name}: {result['steps']} steps, success {result['final_success']}, solved at {result['solved_at']}"
-            )
+            end = f"success {result['final_success']}, solved at {result['solved_at']}"
+            print(f"{folder.name}: {result['steps']} steps, {end}")
 
 
 @dataclass
