@@ -113,10 +113,26 @@ class Export:
 
 
 @dataclass
+class Show:
+    """Say what an exported policy takes and gives."""
+
+    file: Annotated[Path, tyro.conf.Positional]
+    """The .npz file."""
+
+    def run(self) -> None:
+        """Load with NumPy alone and describe."""
+        from mural import load_policy
+
+        policy = load_policy(self.file)
+        print("observation   " + ", ".join(f"{name} {start}:{stop}" for name, start, stop in policy.layout))
+        print(f"action        {policy.actions.low.tolist()} to {policy.actions.high.tolist()}")
+
+
+@dataclass
 class Policy:
     """What a run has learned to do, as a file."""
 
-    what: Annotated[Export, tyro.conf.subcommand("export")] | Annotated[Export, tyro.conf.subcommand("save")]
+    what: Annotated[Export, tyro.conf.subcommand("export")] | Annotated[Show, tyro.conf.subcommand("show")]
 
     def run(self) -> None:
         """Run the chosen command."""

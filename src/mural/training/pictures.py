@@ -58,10 +58,12 @@ def plane_of(run: Run) -> Plane | None:
     start = np.asarray(task.layout.start, np.float32) if isinstance(task, MazeTask) else None
     if isinstance(task, ShuffledMaze):
         grid = task.grid
-        true = grid.centres[grid.unlabel[grid.cell_at(examples)]].astype(np.float32)
-        return Plane(
-            low, high, lambda xy: grid.centres[grid.label[grid.cell_at(xy)]].astype(np.float32), true, start, task
-        )
+        true = np.asarray(grid.centres[grid.unlabel[grid.cell_at(examples)]], np.float32)
+
+        def shown(xy: Floats) -> Floats:
+            return np.asarray(grid.centres[grid.label[grid.cell_at(xy)]], np.float32)
+
+        return Plane(low, high, shown, true, start, task)
     if len(world.columns) == 2:
         return Plane(low, high, lambda xy: xy, examples, start, task)
     if hasattr(task, "xy"):
@@ -134,14 +136,13 @@ def draw_reward(ax: Any, run: Run, plane: Plane) -> None:
 
 
 def draw_visits(ax: Any, run: Run, plane: Plane, path: tuple[Floats, bool | None] | None) -> None:
-    """How often each cell was visited, on a logarithmic scale, and the path of an evaluation."""
+    """How often each cell was visited, darker for more, by orders of magnitude; and the path of an evaluation."""
     visits = run.diagnostics.visits
     shown = np.ma.masked_equal(visits, 0)
-    image = ax.imshow(
+    ax.imshow(
         shown.T, origin="lower", extent=plane.extent, cmap="Blues", interpolation="nearest", aspect="auto",
-        norm=LogNorm(0.5, max(float(visits.max()), 2.0)),
+        norm=LogNorm(0.2, max(float(visits.max()), 2.0)),
     )  # fmt: skip
-    ax.figure.colorbar(image, ax=ax, fraction=0.045, pad=0.02)
     if path is not None:
         _trail(ax, path[0])
     _furnish(ax, plane, f"visits: {np.mean(visits > 0):.0%} of the plane" + (", and the policy's path" if path else ""))
