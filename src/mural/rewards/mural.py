@@ -45,10 +45,10 @@ class NMLClassifier:
     """k_query: how many points a query counts for."""
     step_size: float = 0.1
     """α of the inner gradient step (released code: 0.01)."""
-    negatives: int = 1024
-    """Replay states in D."""
-    positives: int = 1024
-    """Examples in D, drawn with replacement; 0 leaves them out."""
+    negatives: int = 768
+    """Replay states in D (paper: 1024)."""
+    positives: int = 256
+    """Examples in D, drawn with replacement (paper: 1024); together they weigh as much as the replay states. 0: none."""
     counts: bool = True
     """Each point of D stands for replay size / negatives points, as CNML on all data asks. Off: one (paper)."""
     counts_cap: float = 50.0
@@ -61,7 +61,7 @@ class NMLClassifier:
     """Go on from the last epoch's network (the paper's third trick). Off: a fresh one each epoch."""
     train_points: int = 256
     """Points of D in an inner batch while training (released code: 63)."""
-    adapt_points: int | None = 512
+    adapt_points: int | None = None
     """Points of D that a query adapts on (released code: 63). None: all."""
     outer_points: int | None = 64
     """Points of D per task in the outer loss, drawn in proportion to their weight. None: all."""
@@ -121,7 +121,7 @@ class NMLClassifier:
             network, info = self._train(network, data, width, key=k)
         support = _subset(data, self.adapt_points, key=keys[3])
         after = NMLState(network, support, width, state.epochs + 1)
-        report = {"loss": jnp.mean(info["loss"]), "represents": jnp.max(data.represents)}
+        report = {"loss": jnp.mean(info["loss"]), "represents": data.represents[0]}
         report |= _report(self, after, jnp.asarray(problem.examples), experience.sample(512, keys[4]).states)
         return after, report
 
@@ -133,8 +133,10 @@ class NMLClassifier:
             examples = jnp.asarray(problem.examples)
             x.append(examples[jax.random.randint(key_examples, (self.positives,), 0, examples.shape[0])])
         share = min(max(experience.size / self.negatives, 1.0), self.counts_cap) if self.counts else 1.0
-        y = jnp.repeat(jnp.arange(2), np.array([self.negatives, self.positives]), total_repeat_length=sum(map(len, x)))
-        return Data(jnp.concatenate(x), y, jnp.full(y.shape, share, jnp.float32))
+        balance = self.negatives / max(self.positives, 1)
+        y = np.repeat([0, 1], [self.negatives, self.positives]).astype(np.int32)
+        represents = np.where(y == 1, share * balance, share).astype(np.float32)
+        return Data(jnp.concatenate(x), jnp.asarray(y), jnp.asarray(represents))
 
     def _train(self, network: MetaState, data: Data, width: Array, *, key: Array) -> tuple[MetaState, Info]:
         if self.meta_training:
