@@ -48,7 +48,7 @@ class NMLClassifier:
     negatives: int = 768
     """Replay states in D (paper: 1024)."""
     positives: int = 256
-    """Examples in D, drawn with replacement (paper: 1024); together they weigh as much as the replay states. 0: none."""
+    """Examples in D, drawn with replacement (paper: 1024); together as heavy as the replay states. 0: none."""
     counts: bool = True
     """Each point of D stands for replay size / negatives points, as CNML on all data asks. Off: one (paper)."""
     counts_cap: float = 50.0
