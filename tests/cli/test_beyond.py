@@ -1,0 +1,112 @@
+"""Ctrl-C, other people's environments, methods of one's own, wrong names."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mural import cli
+from mural.rewards import METHODS
+from mural.training import checkpoint, metrics
+
+TINY = [  # actions are random all the time: nothing is learned, so nothing is compiled
+    "--steps", "1000000", "--loop.random-steps", "1000000", "--loop.epoch-steps", "100", "--loop.replay-size", "2000",
+    "--sac.hidden", "16", "--watch.picture-every", "0", "--watch.checkpoint-every", "1000",
+]  # fmt: skip
+
+
+def failing(capsys, *argv):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(list(argv))
+    assert stop.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(home, capsys):
+    command = [sys.executable, "-c", "from mural.cli import main; main()", "train", "zigzag-maze", *TINY]
+    lines = []
+    with subprocess.Popen([*command, "--out", "stopped"], stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            lines.append(line)
+            if " 500/1000000" in line:
+                process.send_signal(signal.SIGINT)
+    assert process.returncode == 130
+    step = int(re.search(r"stopped at step (\d+); go on with `mural resume stopped`", lines[-1])[1])
+    assert 500 <= step < 1_000_000
+    assert step in checkpoint.listing(Path("stopped"))
+    assert any("Ctrl-C again" in line for line in lines)
+    cli.main(["resume", "stopped", "--steps", str(step + 100)])
+    assert f"on from step {step}" in capsys.readouterr().out
+    assert metrics.read(Path("stopped/metrics.jsonl"))[-1]["step"] == step + 100
+
+
+def test_errors_of_others_keep_their_trace():
+    assert cli.expected(FileNotFoundError("x"))
+    assert not cli.expected(ZeroDivisionError("x"))
+    assert not cli.expected(ValueError("raised here, not in the package"))
+
+
+def test_other_peoples_environments(home, capsys):
+    train = ["train", "MountainCarContinuous-v0", *TINY, "--steps", "200", "--out", "car"]
+    assert "there are no success examples" in failing(capsys, *train)
+    np.savez("wide.npz", examples=np.zeros((5, 3)))
+    assert "shape (5, 3)" in failing(capsys, *train, "--examples", "wide.npz")
+    np.savez("car.npz", examples=np.array([[0.5, 0.01], [0.5, 0.02], [0.5, 0.02]], np.float32))
+    cli.main([*train, "--examples", "car.npz"])
+    said = capsys.readouterr()
+    assert "warning: there are only 3 success examples" in said.err
+    assert ".py:" not in said.err
+    assert "200/200" in said.out
+    assert Path("car/examples.npz").exists()
+
+
+def test_a_method_of_ones_own(home, capsys):
+    Path("my_methods.py").write_text(
+        "from dataclasses import dataclass\n"
+        "import mural\n"
+        "from mural.rewards.oracle import EnvReward\n"
+        "@mural.register_method('mine', needs=('env_reward',))\n"
+        "@dataclass(frozen=True)\n"
+        "class Mine(EnvReward):\n"
+        "    '''Mine alone.'''\n"
+        "    bonus: float = 2.5\n"
+        "    '''More of it.'''\n"
+    )
+    try:
+        cli.main(["methods", "--import", "my_methods"])
+        assert "Mine alone." in capsys.readouterr().out
+        train = ["train", "zigzag-maze", "--import", "my_methods", "--method", "mine", *TINY]
+        with pytest.raises(SystemExit):
+            cli.main([*train, "--help"])
+        assert "--reward.bonus" in capsys.readouterr().out
+        cli.main([*train, "--steps", "100", "--reward.bonus", "3"])
+        METHODS.pop("mine")
+        assert "--import" in failing(capsys, "resume", "zigzag-maze-mine-0")
+    finally:
+        METHODS.pop("mine", None)
+        sys.modules.pop("my_methods", None)
+        sys.path.remove(str(home))
+    assert "no_such_module" in failing(capsys, "methods", "--import", "no_such_module")
+
+
+def test_tasks_with_wrong_names_get_the_nearest(home, capsys):
+    assert "'zigzag-maze'" in failing(capsys, "train", "zigzag-mase")
+    assert "Pendulum-v1" in failing(capsys, "train", "Pendulun-v1")
+
+
+def test_presets_are_listed_with_their_sources(capsys):
+    cli.main(["methods", "--task", "zigzag-maze", "--preset", "paper", "--json"])
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert all(row["source"] and row["methods"] for row in rows)
+    assert 1024 in [row["value"] for row in rows if row["setting"] == "sac.batch_size"]
