@@ -145,6 +145,7 @@ def rce_loss(
 
     With C = σ(f̄) of the target critics at the state m steps on and w = C/(1 − C) = exp(f̄), minimise
         (1 − γ) E_{s*} CE(f(s*, a*), 1) + E (1 + γᵐ w) CE(f(s, a), γᵐ w / (1 + γᵐ w)).
+    γᵐ is the batch's discount: shorter where an episode ended, 0 where nothing follows.
     """
     key_next, key_rows, key_examples = jax.random.split(key, 3)
     rows = jax.random.randint(key_rows, (batch.obs.shape[0],), 0, examples.shape[0])
@@ -152,7 +153,7 @@ def rce_loss(
     success_actions, _ = act(state.policy, successes, key=key_examples)
     next_actions, _ = act(state.policy, batch.next_obs, key=key_next)
     w = jnp.exp(jnp.minimum(pessimistic(state.targets, batch.next_obs, next_actions, config.layer_norm), RCE_LOGIT_MAX))
-    odds = jax.lax.stop_gradient(config.gamma**config.n_step * w)
+    odds = jax.lax.stop_gradient(batch.discount * w)
     loss, values = jnp.zeros(()), []
     for critic in critics:
         done = q_values(critic, successes, success_actions, config.layer_norm)
@@ -225,6 +226,9 @@ def updates(
     key: Array,
 ) -> tuple[SACState, Info]:
     """As many updates as there are rows of ids [u, batch], in one compiled loop; info is averaged over them."""
+
+    if objective == "rce" and terminations == "absorb":
+        terminations = "bootstrap"  # there is no reward to go on for ever, but the last state's value does
 
     def one(state: SACState, xs: tuple[Array, Array]) -> tuple[SACState, Info]:
         rows, k = xs
