@@ -35,6 +35,7 @@ def home(tmp_path, monkeypatch):
 
 def test_ctrl_c_saves_and_says_how_to_go_on(home, capsys):
     command = [sys.executable, "-c", "from mural.cli import main; main()", "train", "zigzag-maze", *TINY]
+    command += ["--method", "sac"]
     lines = []
     with subprocess.Popen([*command, "--out", "stopped"], stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,9 @@ def _write_mp4(path: Path, frames: Iterator[Frame], fps: int) -> None:
     import imageio.v2 as imageio
 
     writer: Any = imageio.get_writer(path, format="FFMPEG", fps=fps, macro_block_size=2)
-    with writer:
+    with warnings.catch_warnings(), writer:
+        # JAX warns of forks, which are dangerous where the child goes on in Python. This one becomes ffmpeg at once.
+        warnings.filterwarnings("ignore", message=r"os\.fork\(\) was called", category=RuntimeWarning)
         for frame in frames:
             writer.append_data(frame)
 
