@@ -39,7 +39,7 @@ class Loop:
     """Environments stepped side by side."""
     replay_size: int = 500_000
     """Transitions that the replay holds; then the oldest are overwritten."""
-    pool: int = 32_768
+    pool: int = 16_384
     """At most so many old states are labelled anew per epoch, and the epoch's batches are drawn from them."""
     stale: bool = False
     """Keep each reward as it was when its state was visited, as the released code does."""
@@ -114,7 +114,9 @@ def validate(config: RunConfig) -> RunConfig:
     loop, sac = config.loop, config.sac
     positive = {
         "steps": config.steps, "num_examples": config.num_examples, "sac.batch_size": sac.batch_size,
-        "sac.n_step": sac.n_step, "sac.learning_rate": sac.learning_rate, "loop.steps_per_call": loop.steps_per_call,
+        "sac.n_step": sac.n_step, "sac.learning_rate": sac.learning_rate,
+        "sac.initial_temperature": sac.initial_temperature, **{f"sac.hidden[{i}]": h for i, h in enumerate(sac.hidden)},
+        "loop.steps_per_call": loop.steps_per_call,
         "loop.environments": loop.environments, "loop.replay_size": loop.replay_size, "loop.pool": loop.pool,
         "watch.eval_episodes": config.watch.eval_episodes, "watch.eval_every": config.watch.eval_every,
         "watch.checkpoint_every": config.watch.checkpoint_every, "watch.keep": config.watch.keep,
@@ -122,9 +124,18 @@ def validate(config: RunConfig) -> RunConfig:
     for name, value in positive.items():
         if not (math.isfinite(value) and value > 0):
             raise ConfigError(f"{name} is {value}; it must be positive")
-    for name, value in {"sac.gamma": sac.gamma, "sac.tau": sac.tau, "loop.held_out": loop.held_out}.items():
+    for name, value in {"sac.gamma": sac.gamma, "loop.held_out": loop.held_out}.items():
         if not 0 <= value < 1:
             raise ConfigError(f"{name} is {value}; it must be at least 0 and below 1")
+    if not 0 < sac.tau <= 1:
+        raise ConfigError(f"sac.tau is {sac.tau}; it must be above 0 and at most 1")
+    if loop.pool < sac.n_step:
+        raise ConfigError(f"loop.pool ({loop.pool}) must be at least sac.n_step ({sac.n_step})")
+    if loop.updates_per_step and not round(loop.steps_per_call * loop.updates_per_step):
+        raise ConfigError(
+            f"loop.updates_per_step ({loop.updates_per_step}) is less than one update per call: raise it, or "
+            f"loop.steps_per_call ({loop.steps_per_call})"
+        )
     if loop.updates_per_step < 0 or loop.random_steps < 0 or config.seed < 0:
         raise ConfigError("loop.updates_per_step, loop.random_steps and seed must not be negative")
     if loop.steps_per_call % loop.environments:
