@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ from rich.live import Live
 from mural.cli.folders import find_run, load_agent, require_trained
 
 RunDir = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(name="run", metavar="RUN")]
+EVALUATIONS = 5  # that --stop-at-success looks at
 Imports = Annotated[tuple[str, ...], tyro.conf.arg(name="import")]
 
 
@@ -75,14 +77,14 @@ class Watch:
     """Between two looks."""
 
     def run(self) -> None:
-        """Draw until the run is done."""
+        """Draw until the run is done, or Ctrl-C."""
         path = find_run(self.run_dir)
         console = Console()
         drawn, done = look(path)
         if self.once or done:
             console.print(drawn)
             return
-        with Live(drawn, console=console, auto_refresh=False) as live:
+        with suppress(KeyboardInterrupt), Live(drawn, console=console, auto_refresh=False) as live:
             while not done:
                 time.sleep(self.seconds)
                 drawn, done = look(path)
@@ -163,6 +165,6 @@ def look(path: Path) -> tuple[RenderableType, bool]:
 
 
 def succeeded(rows: list[dict[str, Any]], wanted: float | None) -> bool:
-    """Whether a run has stopped because of its success."""
-    found = [row["eval/success"] for row in rows if "eval/success" in row][-5:]
-    return wanted is not None and len(found) == 5 and sum(found) / 5 >= wanted
+    """Whether a run has stopped because of its success, by the rule of `training.train.solved` (which loads JAX)."""
+    found = [row["eval/success"] for row in rows if "eval/success" in row][-EVALUATIONS:]
+    return wanted is not None and len(found) == EVALUATIONS and sum(found) / EVALUATIONS >= wanted

@@ -179,7 +179,7 @@ class Lively:
 
     def say(self, message: str) -> None:
         """Print above the bar."""
-        self._console.print(message, style="yellow", highlight=False, markup=False)
+        self._console.print(Text(message, style="yellow"))
 
     def end(self) -> None:
         """Leave the last view on the screen."""
