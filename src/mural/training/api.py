@@ -78,9 +78,9 @@ class Agent:
             )
         self._build(own, examples)
 
-    def _build(self, env: Env | None, examples: Any) -> None:
+    def _build(self, env: Env | None, examples: Any, held_out: NDArray[np.float32] | None = None) -> None:
         self._closes = env is None
-        world = worlds.build(self.config, find_method(self.config.method), env, examples)
+        world = worlds.build(self.config, find_method(self.config.method), env, examples, held_out)
         failures = None if self.folder is None else self.folder.path / "failure"
         self.run = Run(self.config, world, failures)
 
@@ -99,7 +99,7 @@ class Agent:
         if steps < 1:
             raise ValueError(f"steps is {steps}; at least one is needed")
         if self.folder is not None and not self.folder.exists():
-            self.folder.create(self.config, self.run.world.examples)
+            self.folder.create(self.config, self.run.world.examples, self.run.world.held_out)
         if display is None:
             display = terminal() if progress else Silent()
         self.history = train(self.run, self.run.step + steps, self.folder, display)
@@ -111,7 +111,7 @@ class Agent:
         """The environment's action for an observation, or for flat ones [n, o]; the second value is always None."""
         spaces = self.run.world.spaces
         batch = not isinstance(obs, Mapping) and np.ndim(obs) == 2 and np.shape(obs)[1:] == (spaces.obs_size,)
-        rows = np.stack([spaces.flatten(o) for o in obs]) if batch else spaces.flatten(obs)
+        rows = np.asarray(obs, np.float32) if batch else spaces.flatten(obs)
         policy = self.run.policy
         unit = policy.mode(rows) if deterministic else policy.sample(rows, rng or np.random.default_rng())
         return spaces.to_env(unit), None
@@ -143,7 +143,7 @@ class Agent:
         """Everything, so that training can go on from it: settings, examples, a checkpoint."""
         folder = RunFolder(path)
         if not folder.exists():
-            folder.create(self.config, self.run.world.examples)
+            folder.create(self.config, self.run.world.examples, self.run.world.held_out)
         elif folder.config() != self.config:
             raise RunFolderError(f"{path} holds a run with other settings; choose another folder")
         folder.save(self.run, self.config.watch.keep)
@@ -155,7 +155,7 @@ class Agent:
         agent = cls.__new__(cls)
         agent.config = overlay(folder.config(), config or {})
         agent.folder = folder
-        agent._build(env, folder.examples())
+        agent._build(env, folder.examples(), folder.held_out())
         found = folder.load(agent.run)
         agent.notices = () if found is None else found.skipped
         return agent

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mural.agent.policy import NumpyPolicy
 from mural.agent.replay import Rows
-from mural.training.spaces import Env, Spaces, validate_reset, validate_step
+from mural.training.spaces import Env, Spaces, StepError, validate_reset, validate_step
 
 Floats = NDArray[np.float32]
 Act = Callable[[Floats], Floats]
@@ -23,6 +23,10 @@ class EnvironmentFailure(RuntimeError):
     """The environment raised, or gave something that cannot be learned from. The transition is saved."""
 
 
+class PolicyFailure(RuntimeError):
+    """The policy's actions are no longer finite: the environment is not to blame."""
+
+
 def seeds(seed: int, *stream: int, count: int) -> list[int]:
     """`count` independent 31-bit seeds of a stream, e.g. of an epoch."""
     return [int(s) for s in np.random.SeedSequence([seed, *stream]).generate_state(count) & 0x7FFFFFFF]
@@ -32,17 +36,17 @@ def reports(info: dict[str, Any], obs: Floats, columns: NDArray[np.int64]) -> tu
     """success, distance, l2 and place of a transition, as far as the environment tells (else NaN, and the first two
     entries of what the classifier sees for the place)."""
     distance = float(info.get("distance", np.nan))
-    success = info.get("is_success", info.get("success"))
+    l2 = float(info.get("l2", distance))
+    told = info.get("is_success", info.get("success"))
+    success = np.nan if told is None else float(told)
     xy = info.get("xy")
     if xy is None:
         seen = obs[columns[:2]]
         xy = np.pad(seen, (0, 2 - len(seen)))
-    return (
-        np.nan if success is None else float(success),
-        distance,
-        float(info.get("l2", distance)),
-        np.asarray(xy, np.float32),
-    )
+    place = np.asarray(xy, np.float32)
+    if np.isinf([success, distance, l2]).any() or place.shape != (2,) or not np.isfinite(place).all():
+        raise StepError(f"info has success {told}, distance {distance}, l2 {l2}, xy {xy}; finite numbers are needed")
+    return success, distance, l2, place
 
 
 class Collector:
@@ -78,14 +82,16 @@ class Collector:
         steps = np.empty((rows, n), np.int32)
         for t in range(rows):
             obs[t], actions[t], steps[t] = self.obs, act(self.obs), self.step
+            if not np.isfinite(actions[t]).all():
+                raise PolicyFailure(f"the policy's actions are {actions[t].tolist()}")
             for i, env in enumerate(self.envs):
                 result: Any = None
                 try:
                     result = env.step(self.spaces.to_env(actions[t, i]))
                     after, reward, ended, truncated, info = validate_step(self.spaces, result)
+                    success, distance, l2, place = reports(info, after, self.spaces.columns)
                 except Exception as error:
                     raise self._failure(i, actions[t, i], result, str(error)) from error
-                success, distance, l2, place = reports(info, after, self.spaces.columns)
                 next_obs[t, i], xy[t, i] = after, place
                 for name, value in zip(COLUMNS, (reward, success, distance, l2), strict=True):
                     reported[name][t, i] = value

@@ -79,7 +79,7 @@ class Diagnostics:
         return {
             "visits": self.visits.astype(np.int32),
             "bounds": np.stack([self.low, self.high]).astype(np.float32),
-            "past": self.past.astype(np.float32),
+            "past": self.past,
         }
 
     def set_state(self, state: dict[str, Any]) -> None:

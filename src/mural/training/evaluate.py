@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ def evaluate(
     label: Callable[[Rows], np.ndarray] | None,
     longest: int,
     render: Render | None = None,
+    failures: Path | None = None,
 ) -> dict[str, Any]:
     """One episode per seed.
 
@@ -30,7 +32,7 @@ def evaluate(
     on the way (all means over episodes, left out if the environment does not report them), `eval/return` is the sum of
     the learned reward and `eval/env_return` that of the environment's own.
     """
-    episodes = [episode(env, spaces, policy, seed, longest, render) for seed in seed_of]
+    episodes = [episode(env, spaces, policy, seed, longest, render, failures) for seed in seed_of]
     row = {
         "eval/success": mean(float(e.success[-1]) for e in episodes),
         "eval/success_ever": mean(float(np.max(e.success)) for e in episodes),
@@ -46,10 +48,16 @@ def evaluate(
 
 
 def episode(
-    env: Env, spaces: Spaces, policy: NumpyPolicy, seed: int, longest: int, render: Render | None = None
+    env: Env,
+    spaces: Spaces,
+    policy: NumpyPolicy,
+    seed: int,
+    longest: int,
+    render: Render | None = None,
+    failures: Path | None = None,
 ) -> Rows:
     """The transitions [n, …] of one episode with the most likely actions; `render` sees the environment before each."""
-    collector = Collector((env,), spaces)
+    collector = Collector((env,), spaces, failures)
     collector.restart([seed])
 
     def act(obs: Floats) -> Floats:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mural.training import checkpoint, disk
 from mural.training import metrics as metrics_file
@@ -20,6 +21,7 @@ from mural.training.examples import SuccessExamples
 from mural.training.run import Run
 
 Say = Callable[[str], None]
+HELD_OUT = "held_out.npz"
 VERSIONS = ("mural-rl", "jax", "numpy", "gymnasium", "mujoco")
 
 
@@ -52,8 +54,10 @@ class RunFolder:
         """Whether there is a run here."""
         return self.config_path.is_file()
 
-    def create(self, config: RunConfig, examples: SuccessExamples | None) -> None:
-        """Begin a new run here."""
+    def create(
+        self, config: RunConfig, examples: SuccessExamples | None, held_out: NDArray[np.float32] | None = None
+    ) -> None:
+        """Begin a new run here. Examples and those held out are kept apart, as the run goes on with the same ones."""
         if self.exists():
             raise RunFolderError(
                 f"{self.path} already holds a run: `mural resume {self.path}` goes on with it; or choose another folder"
@@ -61,6 +65,9 @@ class RunFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         if examples is not None:
             examples.save(self.path / "examples.npz")
+        if held_out is not None:
+            with (self.path / HELD_OUT).open("wb") as file:
+                np.savez(file, states=held_out)
         write_json(self.path / "versions.json", versions())
         write_json(self.config_path, to_dict(config))  # last: a folder with settings is a run
 
@@ -74,6 +81,14 @@ class RunFolder:
         """The examples of the run, if it has any."""
         path = self.path / "examples.npz"
         return path if path.is_file() else None
+
+    def held_out(self) -> NDArray[np.float32] | None:
+        """What the classifier sees of the examples that were kept back, [h, d]."""
+        path = self.path / HELD_OUT
+        if not path.is_file():
+            return None
+        with np.load(path, allow_pickle=False) as arrays:
+            return np.asarray(arrays["states"], np.float32)
 
     def rows(self) -> list[dict[str, Any]]:
         """The metrics so far."""
@@ -104,15 +119,20 @@ class Recorder:
         resumed = run.step if run.step else None
         self.board = metrics_file.TensorBoard(folder.path, resumed) if watch.tensorboard else None
         self.unsaved = False
+        self.unwritten: list[tuple[dict[str, Any], dict[str, float]]] = []
 
     def record(self, row: dict[str, Any]) -> None:
         """An epoch's row. A full disk is said, and does not stop the training."""
         watch, epoch = self.run.config.watch, self.run.epoch
+        self.unwritten.append((row, self.run.timing))
         try:
-            self.metrics.append(row)
-            self.timing.append({"step": row["step"], **{k: round(v, 4) for k, v in self.run.timing.items()}})
-            if self.board is not None:
-                self.board.scalars(row, row["step"])
+            while self.unwritten:  # those that did not fit before come first
+                first, timing = self.unwritten[0]
+                self.metrics.append(first)
+                self.unwritten.pop(0)
+                self.timing.append({"step": first["step"], **{k: round(v, 4) for k, v in timing.items()}})
+                if self.board is not None:
+                    self.board.scalars(first, first["step"])
         except disk.SpaceError as error:
             self.say(f"{error}")
         if watch.picture_every and epoch % watch.picture_every == 0:
@@ -127,20 +147,21 @@ class Recorder:
         path = self.folder.path / "pictures" / f"{self.run.step:010d}.png"
         try:
             image = run_picture(self.run, path)
+            if image is not None and self.board is not None:
+                self.board.image("reward and visits", image, self.run.step)
         except OSError as error:
             self.say(f"no picture: {error}")
-            return
-        if image is not None and self.board is not None:
-            self.board.image("reward and visits", image, self.run.step)
 
-    def save(self) -> None:
+    def save(self, final: bool = False) -> None:
         """A checkpoint; if it does not fit, say so and try again after the next epoch."""
         try:
             self.folder.save(self.run, self.run.config.watch.keep)
             self.unsaved = False
         except checkpoint.CheckpointSpaceError as error:
             self.unsaved = True
-            self.say(f"{error} Training goes on, and saving is tried again after the next epoch.")
+            goes_on = "Training goes on, and saving is tried again after the next epoch"
+            ends = "Resuming will repeat what came after the last checkpoint"
+            self.say(f"{error}. {ends if final else goes_on}")
 
     def failure(self, row: dict[str, Any]) -> None:
         """What the metrics were when a run had to stop."""

@@ -19,13 +19,15 @@ from mural.agent.replay import Replay, Rows
 from mural.rewards import Experience, find_method, total
 from mural.training import epoch as compiled
 from mural.training import trees
-from mural.training.collect import Act, Collector, policy_actions, random_actions, seeds
-from mural.training.config import RunConfig
+from mural.training.collect import Act, Collector, PolicyFailure, policy_actions, random_actions, seeds
+from mural.training.config import ConfigError, RunConfig
 from mural.training.diagnostics import Diagnostics
 from mural.training.evaluate import evaluate
 from mural.training.world import World, require
 
 BLOCK = 4096  # transitions per labelling call
+
+ADVICE = "The last good checkpoint is kept; resume with a smaller sac.learning_rate or smaller scales of the reward"
 
 Row = dict[str, Any]
 Groups = dict[str, dict[str, np.ndarray]]
@@ -37,6 +39,10 @@ class DivergenceError(RuntimeError):
     def __init__(self, message: str, row: Row) -> None:
         super().__init__(message)
         self.row = row
+
+
+class BrokenOffError(RuntimeError):
+    """An epoch was not finished, so what is in memory is no state to go on from."""
 
 
 class Run:
@@ -55,6 +61,12 @@ class Run:
         self.updates_per_call = round(loop.steps_per_call * loop.updates_per_step)
         self.random_epochs = max(1, math.ceil(loop.random_steps / self.epoch_steps))
         rows = math.ceil(loop.replay_size / loop.environments / self.call_rows) * self.call_rows
+        waiting = self.random_epochs * self.epoch_steps
+        if rows * loop.environments < waiting:
+            raise ConfigError(
+                f"loop.replay_size is {loop.replay_size}; at least {waiting} are needed, all that is collected before "
+                "the reward first learns"
+            )
         self.collector = Collector(world.envs, spaces, failures)
         self.key = jax.random.key(config.seed)
         key_agent, key_reward = jax.random.split(jax.random.fold_in(self.key, 2**31 - 1))
@@ -64,6 +76,7 @@ class Run:
         self.diagnostics = Diagnostics(world)
         self.examples = world.example_obs if self.spec.objective == "rce" else None
         self.epoch = 0
+        self.midway = False
         self.recent: list[Rows] = []
         self.timing: dict[str, float] = {}
 
@@ -86,26 +99,32 @@ class Run:
 
     def advance(self, progress: Callable[[int], None] = lambda step: None) -> Row:
         """The next epoch; returns its row of metrics. Everything random in it derives from the seed and its number."""
+        self._require_whole()
+        self.midway = True
         begun = time.perf_counter()
         key_learn, key_plan, key_updates = jax.random.split(jax.random.fold_in(self.key, self.epoch), 3)
         rng = np.random.default_rng([self.config.seed, self.epoch, 1])
         self.collector.restart(seeds(self.config.seed, self.epoch, 2, count=len(self.world.envs)))
         self.timing = dict.fromkeys(("learn", "label", "collect", "update", "evaluate"), 0.0)
         row: Row = {"step": self.step + self.epoch_steps, "epoch": self.epoch + 1}
-        if self.epoch < self.random_epochs:
-            self._explore(random_actions(rng, self.world.spaces.action_size), progress)
-        else:
-            row |= self._learn_reward(key_learn)
-            row |= self._epoch(rng, key_plan, key_updates, progress)
-        row |= self._episodes()
-        self.epoch += 1
-        row |= {"replay/size": self._size(), **self.diagnostics.coverage()}
-        if self.learned and (self.epoch % self.config.watch.eval_every == 0 or self.step >= self.config.steps):
-            row |= self._timed("evaluate", self.evaluate)
+        try:
+            if self.epoch < self.random_epochs:
+                self._explore(random_actions(rng, self.world.spaces.action_size), progress)
+            else:
+                row |= self._learn_reward(key_learn)
+                row |= self._epoch(rng, key_plan, key_updates, progress)
+            row |= self._episodes()
+            self.epoch += 1
+            row |= {"replay/size": self._size(), **self.diagnostics.coverage()}
+            if self.learned and (self.epoch % self.config.watch.eval_every == 0 or self.step >= self.config.steps):
+                row |= self._timed("evaluate", self.evaluate)
+        except PolicyFailure as error:
+            raise DivergenceError(f"epoch {row['epoch']}: {error}. {ADVICE}", row) from error
         row |= self.diagnostics.alarm(row)
         row = {name: value.item() if hasattr(value, "item") else value for name, value in row.items()}
         self._check(row)
         self.timing["total"] = time.perf_counter() - begun
+        self.midway = False
         return row
 
     def _explore(self, act: Act, progress: Callable[[int], None]) -> None:
@@ -147,15 +166,19 @@ class Run:
             updates=self.updates_per_call,
             batch=self.config.sac.batch_size,
             new_rows=self.call_rows,
-            pool=max(loop.pool, BLOCK),
+            pool=loop.pool,
             n_step=self.config.sac.n_step,
             key=key_plan,
         )
-        row = self._timed("label", self._relabel, plan) if not loop.stale or self.epoch == self.random_epochs else {}
+        row: Row = {}
+        if not loop.stale:
+            row = self._timed("label", self._relabel, np.asarray(plan.pool)[: int(plan.size)])
+        elif self.epoch == self.random_epochs:  # the random steps, which have no rewards yet
+            row = self._timed("label", self._relabel, np.arange(self._size(), dtype=np.int32))
         infos = []
         keys = jax.random.split(key_updates, self.calls)
         for c in range(self.calls):
-            act = policy_actions(self.policy, rng)
+            act = policy_actions(self._timed("update", lambda: self.policy), rng)  # waits for the last call's updates
             block = self._timed("collect", self.collector.collect, self.call_rows, act, cut=c == self.calls - 1)
             self._keep(block)
             self.agent, self.replay, info = self._timed(
@@ -169,10 +192,9 @@ class Run:
         self.timing["update"] += time.perf_counter() - begun
         return row | {name: float(np.mean([info[name] for info in fetched])) for name in fetched[0]}
 
-    def _relabel(self, plan: compiled.Plan) -> Row:
-        """Current rewards for the whole pool, in blocks of one shape."""
-        size, sums = int(plan.size), []
-        pool = np.asarray(plan.pool)
+    def _relabel(self, pool: np.ndarray) -> Row:
+        """Current rewards for all these ids, in blocks of one shape."""
+        size, sums = len(pool), []
         for start in range(0, size, BLOCK):
             ids = np.resize(pool[start : start + BLOCK], BLOCK)
             self.replay, part = compiled.relabel(
@@ -209,9 +231,15 @@ class Run:
         ]
         if wrong:
             raise DivergenceError(
-                f"epoch {row['epoch']}: {', '.join(wrong)} is no longer finite. The last good checkpoint is kept; "
-                "resume with a smaller sac.learning_rate or smaller scales of the reward",
+                f"epoch {row['epoch']}: {', '.join(wrong)} is no longer finite. {ADVICE}",
                 row,
+            )
+
+    def _require_whole(self) -> None:
+        if self.midway:
+            raise BrokenOffError(
+                "an epoch of this run was broken off: its policy can still be used, but to train or save it, go on "
+                "from the last checkpoint (mural.Agent.load, or `mural resume`)"
             )
 
     # What others ask of a run
@@ -221,7 +249,8 @@ class Run:
         count = episodes or self.config.watch.eval_episodes
         return evaluate(
             self.world.envs[0], self.world.spaces, self.policy,
-            seeds(self.config.seed, 0, 3, count=count), self.label if self.learned else None, self.epoch_steps, render,
+            seeds(self.config.seed, 0, 3, count=count), self.label if self.learned else None,
+            self.world.horizon or self.epoch_steps, render, self.collector.failures,
         )  # fmt: skip
 
     def label(self, rows: Rows) -> np.ndarray:
@@ -256,8 +285,9 @@ class Run:
 
     def groups(self) -> Groups:
         """All that is needed to go on."""
+        self._require_whole()
         filled = int(replay_buffer.filled(self.replay))
-        rows = jax.tree.map(lambda column: np.asarray(column[:filled]), self.replay.rows)
+        rows = jax.tree.map(lambda column: np.asarray(column)[:filled], self.replay.rows)  # JAX would compile the slice
         waiting = sum(len(block.step) for block in self.recent)
         return {
             "agent": trees.flatten(self.agent),
@@ -275,7 +305,7 @@ class Run:
         stored = dict(groups["replay"])
         count, waiting = jnp.asarray(stored.pop("count")), int(stored.pop("waiting")[0])
         filled = int(min(int(count), replay_buffer.capacity(self.replay)))
-        template = jax.tree.map(lambda column: np.asarray(column[:filled]), self.replay.rows)
+        template = jax.tree.map(lambda column: np.asarray(column)[:filled], self.replay.rows)
         rows = trees.restore({"rows": template}, stored)["rows"]
         self.replay = compiled.insert(self.replay, rows)._replace(written=count)
         self.recent = recent_rows(self.replay, waiting)

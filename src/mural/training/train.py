@@ -59,11 +59,12 @@ def train(run: Run, target: int, folder: RunFolder | None, display: Display) -> 
     """Advance `run` to step `target`; returns the rows of the epochs. With a folder, all is recorded there."""
     rows: list[Row] = []
     recorder = Recorder(folder, run, display.say) if folder is not None else None
+    past = folder.rows() if folder is not None else []
     display.begin(run, target)
     warned = False
     try:
         with interruptible(display.say) as interrupted:
-            while run.step < target and not interrupted() and not solved(run, rows):
+            while run.step < target and not interrupted() and not solved(run, past + rows):
                 try:
                     row = run.advance(display.progress)
                 except DivergenceError as error:
@@ -78,7 +79,7 @@ def train(run: Run, target: int, folder: RunFolder | None, display: Display) -> 
                 if recorder is not None:
                     recorder.record(row)
             if recorder is not None and rows:
-                recorder.save()
+                recorder.save(final=True)
         if interrupted():
             raise KeyboardInterrupt
     finally:

@@ -64,8 +64,17 @@ def make_env(name: str, **kwargs: Any) -> Env:
         ) from None
 
 
-def build(config: RunConfig, spec: MethodSpec, env: Env | None = None, examples: Any = None) -> World:
-    """Make environments, examples and problem, refusing what cannot work before anything is spent."""
+def build(
+    config: RunConfig,
+    spec: MethodSpec,
+    env: Env | None = None,
+    examples: Any = None,
+    held_out: NDArray[np.float32] | None = None,
+) -> World:
+    """Make environments, examples and problem, refusing what cannot work before anything is spent.
+
+    `held_out` comes with the examples of a run that goes on: those were kept back before, and no more are.
+    """
     first = make_env(config.task) if env is None else env
     more = config.loop.environments - 1
     if more and env is not None and env.spec is None:
@@ -75,13 +84,15 @@ def build(config: RunConfig, spec: MethodSpec, env: Env | None = None, examples:
     task = first.unwrapped
     source = examples if examples is not None else config.examples
     brings = hasattr(task, "success_examples")
-    found, held_out = None, np.zeros((0, len(spaces.columns)), np.float32)
+    found, kept_back = None, np.zeros((0, len(spaces.columns)), np.float32)
     if {"examples", "example_obs"} & set(spec.needs) or source is not None or brings:
         found = load_examples(source, spaces, task, config.num_examples, config.seed)
-        if source is None:
-            held_out = load_examples(None, spaces, task, HELD_OUT, config.seed + 1_000_003).states
+        if held_out is not None:
+            kept_back = held_out
+        elif source is None:
+            kept_back = load_examples(None, spaces, task, HELD_OUT, config.seed + 1_000_003).states
         else:
-            found, held_out = split(found, config.loop.held_out, config.seed)
+            found, kept_back = split(found, config.loop.held_out, config.seed)
     if "example_obs" in spec.needs and (found is None or found.observations is None):
         raise TaskLacksError(
             f"{spec.name} needs examples that are whole observations ({spaces.obs_size} numbers), not only what the "
@@ -93,7 +104,7 @@ def build(config: RunConfig, spec: MethodSpec, env: Env | None = None, examples:
             "this environment has no time limit: episodes end only with epochs; gymnasium.wrappers.TimeLimit sets one",
             stacklevel=3,
         )
-    return World((first, *copies), spaces, found, held_out, _problem(spaces, found, task), horizon)
+    return World((first, *copies), spaces, found, kept_back, _problem(spaces, found, task), horizon)
 
 
 def split(examples: SuccessExamples, share: float, seed: int) -> tuple[SuccessExamples, NDArray[np.float32]]:
