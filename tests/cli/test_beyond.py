@@ -15,7 +15,7 @@ from mural.rewards import METHODS
 from mural.training import checkpoint, metrics
 
 TINY = [  # actions are random all the time: nothing is learned, so nothing is compiled
-    "--steps", "1000000", "--loop.random-steps", "1000000", "--loop.epoch-steps", "100", "--loop.replay-size", "2000",
+    "--steps", "100000", "--loop.random-steps", "100000", "--loop.epoch-steps", "100", "--loop.replay-size", "100000",
     "--sac.hidden", "16", "--watch.picture-every", "0", "--watch.checkpoint-every", "1000",
 ]  # fmt: skip
 
@@ -40,11 +40,11 @@ def test_ctrl_c_saves_and_says_how_to_go_on(home, capsys):
     with subprocess.Popen([*command, "--out", "stopped"], stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
             lines.append(line)
-            if " 500/1000000" in line:
+            if " 500/100000" in line:
                 process.send_signal(signal.SIGINT)
     assert process.returncode == 130
     step = int(re.search(r"stopped at step (\d+); go on with `mural resume stopped`", lines[-1])[1])
-    assert 500 <= step < 1_000_000
+    assert 500 <= step < 100_000
     assert step in checkpoint.listing(Path("stopped"))
     assert any("Ctrl-C again" in line for line in lines)
     cli.main(["resume", "stopped", "--steps", str(step + 100)])

@@ -10,7 +10,9 @@ from PIL import Image
 
 import mural
 from mural import cli
+from mural.cli.runs import EVALUATIONS, succeeded
 from mural.training import metrics
+from mural.training.train import LAST
 
 TINY = [
     "--loop.epoch-steps", "100", "--loop.steps-per-call", "50", "--loop.random-steps", "100", "--loop.replay-size",
@@ -94,6 +96,15 @@ def test_watch_once_shows_the_last_values(home, name, capsys):
     assert "zigzag-maze, vice, seed 0" in out
     assert f"{last['eval/distance']:.2f}" in out
     assert "done" in out
+
+
+def test_watch_knows_of_runs_that_stop_early():
+    rows = [{"eval/success": value} for value in (0.0, 1.0, 1.0, 0.8, 0.8, 0.9)]
+    assert EVALUATIONS == LAST
+    assert succeeded(rows, 0.9)
+    assert not succeeded(rows, 0.91)
+    assert not succeeded(rows[-4:], 0.5)
+    assert not succeeded(rows, None)
 
 
 def test_an_exported_policy_needs_numpy_alone(home, name, capsys):

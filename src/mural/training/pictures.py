@@ -161,7 +161,7 @@ def _trail(ax: Any, places: Floats) -> None:
     ax.add_collection(
         LineCollection(list(pieces), array=np.arange(len(pieces)), cmap=TRAIL, linewidths=1.8, capstyle="round")
     )
-    ax.plot(*places[-1], marker="o", color="black", markeredgecolor="white", markersize=7)
+    ax.plot(*places[-1], marker="o", color="black", markeredgecolor="white", markersize=7, clip_on=False, zorder=5)
 
 
 def _furnish(ax: Any, plane: Plane, title: str) -> None:
