@@ -129,7 +129,7 @@ RULES: tuple[Rule, ...] = (
     Rule({"reward.tabular.low": -4.0, "reward.tabular.high": 4.0}, "the arena", MAZES, "cnml"),
     # Sized for a CPU
     Rule(
-        {"sac.hidden": [128, 128], "sac.batch_size": 128},
+        {"sac.hidden": [128, 128], "sac.batch_size": 128, "loop.pool": 8192},
         "ours: enough for two inputs, and several times as fast",
         MAZES,
         "*",
