@@ -1,6 +1,8 @@
 """Does our SAC learn? Pendulum-v1 with its own reward, for 20,000 steps: `python -m mural.study.pendulum --json`.
 
-Every seed must end at a mean return of −160 or better over 20 episodes with the most likely actions.
+Every seed should end at a mean return of −160 or better with the most likely actions. Returns differ by about 85 from
+start to start, so a mean over 20 episodes is uncertain by about 20, more than a good policy's distance from −160.
+The mean over 200 decides; that over the first 20 of them is reported beside it.
 """
 
 from __future__ import annotations
@@ -14,29 +16,35 @@ from typing import Any
 import numpy as np
 
 from mural.training.api import Agent
+from mural.training.collect import seeds as derived_seeds
+from mural.training.evaluate import episode
 from mural.training.folder import versions
 
 FLOOR = -160.0
+FEW = 20
 SETTINGS: dict[str, Any] = {"sac.learning_rate": 1e-3, "watch.eval_every": 1000}  # evaluated once, at the end
 
 
-def pendulum(seeds: Sequence[int], *, steps: int = 20_000, episodes: int = 20) -> Iterator[dict[str, Any]]:
+def pendulum(seeds: Sequence[int], *, steps: int = 20_000, episodes: int = 200) -> Iterator[dict[str, Any]]:
     """Train on each seed; one dictionary per seed, with the mean return and where it had to be."""
     for seed in seeds:
         begun = time.perf_counter()
         agent = Agent("Pendulum-v1", method="sac", seed=seed, config=SETTINGS).learn(steps, progress=False)
         trained = time.perf_counter() - begun
-        found = float(agent.evaluate(episodes)["env_return"])
-        sac = agent.config.sac
+        world, policy, sac = agent.run.world, agent.run.policy, agent.config.sac
+        starts = derived_seeds(seed, 0, 3, count=episodes)  # those of `Agent.evaluate`
+        returns = [float(episode(agent.env, world.spaces, policy, s, 200).env_reward.sum()) for s in starts]
         agent.close()
         yield {
             "study": "pendulum",
             "seed": seed,
             "steps": agent.steps,
             "episodes": episodes,
-            "return": round(found, 2),
+            "return": round(float(np.mean(returns)), 2),
+            "standard_error": round(float(np.std(returns, ddof=1) / np.sqrt(episodes)), 2) if episodes > 1 else None,
+            f"return_of_first_{FEW}": round(float(np.mean(returns[:FEW])), 2),
             "floor": FLOOR,
-            "meets_floor": found >= FLOOR,
+            "meets_floor": bool(np.mean(returns) >= FLOOR),
             "hidden": list(sac.hidden),
             "batch_size": sac.batch_size,
             "learning_rate": sac.learning_rate,
@@ -51,17 +59,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m mural.study.pendulum", description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--steps", type=int, default=20_000)
-    parser.add_argument("--episodes", type=int, default=20)
+    parser.add_argument("--episodes", type=int, default=200)
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     options = parser.parse_args(arguments)
-    rows = []
+    met = []
     for row in pendulum(options.seeds, steps=options.steps, episodes=options.episodes):
-        rows.append(row)
-        told = f"seed {row['seed']}: return {row['return']} (at least {FLOOR} is asked) in {row['seconds']} s"
+        met.append(row["meets_floor"])
+        told = (
+            f"seed {row['seed']}: return {row['return']} ± {row['standard_error']} over {row['episodes']} episodes "
+            f"(at least {FLOOR} is asked), {row[f'return_of_first_{FEW}']} over the first {FEW}"
+        )
         print(json.dumps(row) if options.json else told, flush=True)
-    if len(rows) > 1 and not options.json:
-        print(f"mean over {len(rows)} seeds: {np.mean([row['return'] for row in rows]):.1f}")
-    return 0 if all(row["meets_floor"] for row in rows) else 1
+    return 0 if all(met) else 1
 
 
 if __name__ == "__main__":
