@@ -19,7 +19,7 @@ from mural.agent import replay as replay_buffer
 from mural.agent.policy import LOG_STD_MAX, LOG_STD_MIN
 from mural.agent.replay import Batch, Replay, Terminations
 from mural.nml import mlp
-from mural.nml.mlp import Params
+from mural.nml.mlp import Layer, Params
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,45 @@ def entropy_target(config: SAC, action_size: int) -> float:
     return -float(action_size) if config.target_entropy is None else config.target_entropy
 
 
+@jax.custom_vjp
+def affine(a: Array, layer: Layer) -> Array:
+    """z = a W + b of activations [n, i]; the same numbers as `mlp.affine`, with a faster gradient of W on a CPU.
+
+    aᵀδ as autodiff leaves it is a product with its left side transposed, which XLA's CPU backend does at 0.6 of its
+    usual speed (1024 × 512 × 512), and at a twentieth where δ is narrow. Transposing the narrower side first costs next
+    to nothing; the barrier keeps the compiler from undoing that.
+    """
+    return mlp.affine(a, layer)
+
+
+def _in_memory(x: Array) -> Array:
+    """x, not to be merged with what makes or uses it."""
+    return jax.lax.optimization_barrier(x)  # type: ignore[no-untyped-call]
+
+
+def _affine_forward(a: Array, layer: Layer) -> tuple[Array, tuple[Array, Layer]]:
+    return mlp.affine(a, layer), (a, layer)
+
+
+def _affine_backward(seen: tuple[Array, Layer], error: Array) -> tuple[Array, Layer]:
+    a, layer = seen
+    if error.shape[1] < a.shape[1]:
+        error_t = _in_memory(_in_memory(error).T)
+        gradient = _in_memory(error_t @ a).T
+    else:
+        gradient = _in_memory(_in_memory(a).T) @ error
+    return error @ layer.w.T, Layer(gradient, jnp.sum(error, axis=0))
+
+
+affine.defvjp(_affine_forward, _affine_backward)
+
+
 def distribution(policy: Params, obs: Array) -> tuple[Array, Array]:
     """Mean and log standard deviation [n, a] before the tanh."""
-    mean, log_std = jnp.split(mlp.forward(policy, obs), 2, axis=-1)
+    a = obs
+    for layer in policy[:-1]:
+        a = jax.nn.relu(affine(a, layer))
+    mean, log_std = jnp.split(affine(a, policy[-1]), 2, axis=-1)
     return mean, jnp.clip(log_std, LOG_STD_MIN, LOG_STD_MAX)
 
 
@@ -113,11 +149,11 @@ def q_values(critic: Params, obs: Array, action: Array, layer_norm: bool) -> Arr
     """Q(s, a) [n]."""
     a = jnp.concatenate([obs, action], axis=-1)
     for layer in critic[:-1]:
-        z = mlp.affine(a, layer)
+        z = affine(a, layer)
         if layer_norm:
             z = jax.nn.standardize(z, axis=-1, epsilon=1e-5)
         a = jax.nn.relu(z)
-    return mlp.affine(a, critic[-1])[..., 0]
+    return affine(a, critic[-1])[..., 0]
 
 
 def pessimistic(critics: tuple[Params, Params], obs: Array, action: Array, layer_norm: bool) -> Array:
