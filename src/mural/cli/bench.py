@@ -94,6 +94,29 @@ class BenchTasks:
 
 
 @dataclass
+class BenchTrain:
+    """Speed of training: next to SBX and Stable-Baselines3, per method, as the replay grows, to the first step."""
+
+    parts: Positional[tuple[Literal["sac", "epochs", "methods", "start"], ...]] = ("sac", "epochs", "methods", "start")
+    """What to measure; everything takes about half an hour on two idle cores."""
+    threads: tuple[int, ...] = (1, 2)
+    """Compute threads, as many for ours as for the peers."""
+    rounds: int = 3
+    """Turns of every contestant; medians count."""
+    peer_python: Path | None = None
+    """A Python that has the peers (the extra `bench`), if this one has not."""
+    json: bool = False
+    """One JSON object per line."""
+
+    def run(self) -> None:
+        """Measure and print."""
+        from mural.study.bench_train import bench_train
+
+        rows = bench_train(self.parts, threads=self.threads, rounds=self.rounds, peer_python=self.peer_python)
+        show(rows, as_json=self.json)
+
+
+@dataclass
 class Bench:
     """Measure: every number with its peers in the same run."""
 
@@ -101,6 +124,7 @@ class Bench:
         Annotated[BenchClassifier, tyro.conf.subcommand("classifier")]
         | Annotated[BenchFidelity, tyro.conf.subcommand("fidelity")]
         | Annotated[BenchTasks, tyro.conf.subcommand("tasks")]
+        | Annotated[BenchTrain, tyro.conf.subcommand("train")]
     )
 
     def run(self) -> None:
