@@ -120,9 +120,11 @@ def split(examples: SuccessExamples, share: float, seed: int) -> tuple[SuccessEx
 def _problem(spaces: Spaces, examples: SuccessExamples | None, task: Any) -> Problem:
     if examples is None:
         return Problem(spaces.obs_size, spaces.action_size, np.zeros((0, len(spaces.columns)), np.float32))
-    goal = None
     if hasattr(task, "distance") and examples.observations is not None:
-        goal = examples.states[int(np.argmin(task.distance(np.asarray(examples.observations, np.float64))))]
+        away = task.distance(np.asarray(examples.observations, np.float64))
+    else:  # the task cannot measure states: the most central example stands for the goal
+        away = np.linalg.norm(examples.states - examples.states.mean(axis=0), axis=1)
+    goal = examples.states[int(np.argmin(away))]
     return Problem(spaces.obs_size, spaces.action_size, examples.states, examples.observations, goal)
 
 
