@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,7 +167,6 @@ def methods(names: Sequence[str], rounds: int, overrides: Row) -> Iterator[Row]:
 
 def first_steps() -> None:
     """`mural train zigzag-maze`, which says when it makes its first step, and the first after learning has begun."""
-    from mural.cli import main
     from mural.tasks.mazes import MazeTask
     from mural.training import presets
     from mural.training.run import epoch_steps
@@ -182,13 +181,14 @@ def first_steps() -> None:
         nonlocal made
         made += 1
         if made in (1, later):
-            print(json.dumps({"step": made, "at": time.monotonic()}), flush=True)
+            print(json.dumps({"step": made, "at": time.monotonic(), "cpu": time.process_time()}), flush=True)
         if made == later:
             os._exit(0)
         return step(self, action)
 
     MazeTask.step = stamped  # type: ignore[method-assign]
-    main(["train", "zigzag-maze", "--out", str(Path(tempfile.mkdtemp()) / "run"), "--seed", "0"])
+    (command,) = entry_points(group="console_scripts", name="mural")
+    command.load()(["train", "zigzag-maze", "--out", str(Path(tempfile.mkdtemp()) / "run"), "--seed", "0"])
 
 
 if __name__ == "__main__":
