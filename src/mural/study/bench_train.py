@@ -12,6 +12,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -275,8 +276,10 @@ def method_rows(names: Sequence[str] | None, threads: int, rounds: int, override
 
 def start_rows(threads: int) -> Iterator[Row]:
     """Seconds from `mural train` to its first environment step, and to the first one after updates."""
-    begun = time.monotonic()
-    for stamp in lines(ours_command("first-steps"), threads):
+    with tempfile.TemporaryDirectory() as folder:
+        begun = time.monotonic()
+        stamps = list(lines(ours_command("first-steps", Path(folder) / "run"), threads))
+    for stamp in stamps:
         seconds = stamp["at"] - begun
         first = stamp["step"] == 1
         yield {

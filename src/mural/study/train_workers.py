@@ -6,11 +6,9 @@ import json
 import math
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import entry_points, version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mural.study.peers import REPLAY, clocked, serve
@@ -165,7 +163,7 @@ def methods(names: Sequence[str], rounds: int, overrides: Row) -> Iterator[Row]:
         yield {"method": name, "epochs": timed_epochs(runs, rounds)}
 
 
-def first_steps() -> None:
+def first_steps(folder: str) -> None:
     """`mural train zigzag-maze`, which says when it makes its first step, and the first after learning has begun."""
     from mural.tasks.mazes import MazeTask
     from mural.training import presets
@@ -188,7 +186,7 @@ def first_steps() -> None:
 
     MazeTask.step = stamped  # type: ignore[method-assign]
     (command,) = entry_points(group="console_scripts", name="mural")
-    command.load()(["train", "zigzag-maze", "--out", str(Path(tempfile.mkdtemp()) / "run"), "--seed", "0"])
+    command.load()(["train", "zigzag-maze", "--out", folder, "--seed", "0"])
 
 
 if __name__ == "__main__":
@@ -196,7 +194,7 @@ if __name__ == "__main__":
     if what == "ours":
         serve_ours(*arguments)
     elif what == "first-steps":
-        first_steps()
+        first_steps(*arguments)
     else:
         rows = replay_sizes if what == "replay-sizes" else methods
         for row in rows(*map(json.loads, arguments)):
