@@ -3,6 +3,7 @@
     python -m mural.study.evidence run --tasks zigzag-maze spiral-maze --methods mural vice --seeds 0 1 2
     python -m mural.study.evidence collect          # runs/evidence/* → results/evidence/*.json
     python -m mural.study.evidence figure           # → docs/pictures/evidence.png
+    python -m mural.study.evidence lapse --runs runs/evidence/zigzag-maze-{mural,vice}-0 --out docs/pictures/zigzag.png
 
 A run that is finished is left alone, one that was interrupted goes on; processes have one compute thread each.
 """
@@ -123,6 +124,22 @@ class Figure:
         print(draw(self.results, self.out))
 
 
+@dataclass
+class Lapse:
+    """Reward and visits over time: a row per run, a column per moment."""
+
+    runs: tuple[Path, ...]
+    """Run folders."""
+    out: Path
+    """The picture."""
+
+    def run(self) -> None:
+        """Draw."""
+        from mural.study.figures.lapse import draw  # loads matplotlib
+
+        print(draw(self.runs, self.out))
+
+
 def finished(folder: Path) -> bool:
     """Whether a run has used up its steps, or solved its task."""
     if not (folder / "config.json").is_file():
@@ -166,7 +183,9 @@ def load(results: Path) -> Iterator[dict[str, Any]]:
 
 def main(argv: list[str] | None = None) -> None:
     """Entry point."""
-    tyro.extras.subcommand_cli_from_dict({"run": Run, "collect": Collect, "figure": Figure}, args=argv).run()
+    tyro.extras.subcommand_cli_from_dict(
+        {"run": Run, "collect": Collect, "figure": Figure, "lapse": Lapse}, args=argv
+    ).run()
 
 
 if __name__ == "__main__":
