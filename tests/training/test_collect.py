@@ -1,0 +1,189 @@
+"""Collecting: rows as the environment gave them, and named errors for what cannot be learned from."""
+
+import numpy as np
+import pytest
+
+from mural.training.collect import Collector, EnvironmentFailure, PolicyFailure, random_actions, reports, seeds
+from mural.training.evaluate import episode, evaluate
+from mural.training.spaces import Spaces, StepError
+from tests.training.small import Field
+
+
+class Broken(Field):
+    """Does `what` at its nth step."""
+
+    def __init__(self, what, nth=4):
+        self.what, self.nth, self.steps = what, nth, 0
+
+    def step(self, action):
+        obs, reward, ended, truncated, info = super().step(action)
+        self.steps += 1
+        if self.steps != self.nth:
+            return obs, reward, ended, truncated, info
+        if self.what == "raise":
+            raise ZeroDivisionError("motor 3")
+        return {
+            "nan": (np.array([0.1, np.nan]), reward, ended, truncated, info),
+            "inf": (np.array([np.inf, 0.1]), reward, ended, truncated, info),
+            "shape": (np.zeros(3), reward, ended, truncated, info),
+            "reward": (obs, np.nan, ended, truncated, info),
+            "four": (obs, reward, ended, info),
+            "distance": (obs, reward, ended, truncated, {"distance": np.inf}),
+            "place": (obs, reward, ended, truncated, {"xy": [1.0]}),
+            "text": (obs, reward, ended, truncated, {"distance": "far"}),
+        }[self.what]
+
+
+def collector(*envs, failures=None):
+    return Collector(envs, Spaces.of(envs[0]), failures)
+
+
+def still(obs):
+    return np.zeros((len(obs), 2), np.float32)
+
+
+def test_rows_follow_each_other():
+    both = collector(Field(), Field())
+    both.restart([1, 2])
+    act = random_actions(np.random.default_rng(0), 2)
+    one, two = both.collect(20, act), both.collect(20, act, cut=True)
+    rows = type(one)(*(np.concatenate(column) for column in zip(one, two, strict=True)))
+    steps = np.tile(np.arange(15), 3)[:40]
+    for i in range(2):
+        np.testing.assert_array_equal(rows.step[:, i], steps)
+        np.testing.assert_array_equal(np.flatnonzero(rows.last[:, i]), [14, 29, 39])  # two time limits, and the cut
+        same = ~rows.last[:-1, i]
+        np.testing.assert_array_equal(rows.next_obs[:-1, i][same], rows.obs[1:, i][same])
+        assert (rows.next_obs[:-1, i][~same] != rows.obs[1:, i][~same]).all()
+        moved = np.clip(rows.obs[:, i] + 0.2 * rows.action[:, i], -1, 1)
+        np.testing.assert_allclose(rows.next_obs[:, i], moved, atol=1e-6)
+    np.testing.assert_allclose(rows.distance, np.linalg.norm(rows.next_obs - 1, axis=-1), rtol=1e-5)
+    np.testing.assert_allclose(rows.env_reward, -rows.distance)
+    np.testing.assert_array_equal(rows.success, rows.distance < 0.3)
+    np.testing.assert_array_equal(rows.xy, rows.next_obs)
+    np.testing.assert_array_equal(rows.l2, rows.distance)
+    assert not rows.terminated.any()
+    assert [e["length"] for e in both.episodes] == [15, 15, 15, 15, 10, 10]
+
+
+def test_terminations_are_counted():
+    class Ends(Field):
+        terminates_at = 3
+
+    one = collector(Ends())
+    one.restart([0])
+    rows = one.collect(7, still)
+    np.testing.assert_array_equal(np.flatnonzero(rows.terminated), [2, 5])
+    np.testing.assert_array_equal(rows.last, rows.terminated)
+    assert one.terminations == 2
+
+
+def test_a_restart_repeats_everything():
+    one = collector(Field())
+    found = []
+    for _ in range(2):
+        one.restart([5])
+        found.append(one.collect(40, random_actions(np.random.default_rng(3), 2)))
+        one.collect(3, still)  # leaves it in mid-episode
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        ("raise", "motor 3"),
+        ("nan", "nan, which is not finite"),
+        ("inf", "inf, which is not finite"),
+        ("shape", r"shape \(3,\); the space says \(2,\)"),
+        ("reward", "reward nan"),
+        ("four", "needed are 5"),
+        ("distance", "distance inf"),
+        ("place", "xy"),
+        ("text", "far"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_saved(tmp_path, what, told):
+    one = collector(Broken(what), failures=tmp_path / "failure")
+    one.restart([0])
+    with pytest.raises(EnvironmentFailure, match=f"environment 0 failed at step 3 of its episode: .*{told}") as error:
+        one.collect(10, still)
+    assert "failure/transition.npz" in str(error.value)
+    with np.load(tmp_path / "failure" / "transition.npz", allow_pickle=False) as saved:
+        np.testing.assert_array_equal(saved["obs"], one.obs[0])
+        np.testing.assert_array_equal(saved["action"], [0, 0])
+        assert int(saved["step"]) == 3
+        assert len(saved["returned"]) == (what != "raise")
+
+
+def test_a_reset_that_fails_is_named():
+    class Stuck(Field):
+        def reset(self, **_):
+            raise OSError("no answer")
+
+    with pytest.raises(EnvironmentFailure, match="reset: no answer"):
+        collector(Stuck()).restart([0])
+
+
+def test_a_policy_that_diverged_is_not_blamed_on_the_environment(tmp_path):
+    one = collector(Field(), failures=tmp_path)
+    one.restart([0])
+    with pytest.raises(PolicyFailure, match="nan"):
+        one.collect(1, lambda obs: np.full((1, 2), np.nan, np.float32))
+    assert not list(tmp_path.iterdir())
+
+
+def test_reports():
+    obs, columns = np.array([1.0, 2.0, 3.0], np.float32), np.array([2, 0, 1])
+    success, distance, l2, place = reports({}, obs, columns)
+    assert np.isnan([success, distance, l2]).all()
+    np.testing.assert_array_equal(place, [3, 1])
+    success, distance, l2, place = reports({"success": True, "distance": 4, "l2": 3, "xy": (7, 8)}, obs, columns)
+    assert (success, distance, l2) == (1, 4, 3)
+    np.testing.assert_array_equal(place, [7, 8])
+    assert reports({"distance": 4.0}, obs, columns)[2] == 4
+    np.testing.assert_array_equal(reports({}, obs, columns[:1])[3], [3, 0])
+    with pytest.raises(StepError):
+        reports({"xy": (np.nan, 0)}, obs, columns)
+
+
+def test_seeds_are_their_own():
+    found = [s for epoch in range(50) for s in seeds(0, epoch, 2, count=4)] + seeds(0, 0, 3, count=4)
+    assert len(set(found)) == len(found)
+    assert all(0 <= s < 2**31 for s in found)
+    assert seeds(0, 7, 2, count=9)[:4] == seeds(0, 7, 2, count=4)
+
+
+def test_random_actions_fill_the_box():
+    drawn = np.concatenate([random_actions(np.random.default_rng(0), 2)(np.zeros((500, 1))) for _ in range(2)])
+    assert drawn.dtype == np.float32
+    np.testing.assert_allclose([drawn.min(), drawn.max()], [-1, 1], atol=0.02)
+
+
+class Towards:
+    """Always up and right."""
+
+    def mode(self, obs):
+        return np.ones((len(obs), 2), np.float32)
+
+
+def test_evaluation():
+    env = Field()
+    spaces = Spaces.of(env)
+    found = evaluate(env, spaces, Towards(), [3, 4], lambda rows: rows.next_obs[:, 0], 50)
+    rows = [episode(env, spaces, Towards(), seed, 50) for seed in (3, 4)]
+    assert all(len(r.step) == 15 for r in rows)
+    assert found["eval/success"] == found["eval/success_ever"] == 1
+    assert found["eval/distance"] == found["eval/best_distance"] == 0
+    assert found["eval/length"] == 15
+    assert found["eval/return"] == pytest.approx(np.mean([r.next_obs[:, 0].sum() for r in rows]), rel=1e-5)
+    assert found["eval/env_return"] == pytest.approx(np.mean([r.env_reward.sum() for r in rows]), rel=1e-5)
+    assert "eval/return" not in evaluate(env, spaces, Towards(), [3], None, 50)
+    assert evaluate(env, spaces, Towards(), [3], None, 4)["eval/length"] == 4
+
+
+def test_a_failure_while_evaluating_is_saved(tmp_path):
+    env = Broken("nan")
+    with pytest.raises(EnvironmentFailure, match="not finite"):
+        evaluate(env, Spaces.of(env), Towards(), [0], None, 50, None, tmp_path)
+    assert (tmp_path / "transition.npz").is_file()
