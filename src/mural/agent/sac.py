@@ -47,6 +47,7 @@ class SAC:
 
 
 ADAM = optax.scale_by_adam()
+SMALL = 2**17  # activations that are transposed on the fly as fast as beforehand
 RCE_LOGIT_MAX = 10.0  # keeps the odds of RCE's targets finite
 
 
@@ -86,8 +87,8 @@ def affine(a: Array, layer: Layer) -> Array:
     """z = a W + b of activations [n, i]; the same numbers as `mlp.affine`, with a faster gradient of W on a CPU.
 
     aᵀδ as autodiff leaves it is a product with its left side transposed, which XLA's CPU backend does at 0.6 of its
-    usual speed (1024 × 512 × 512), and at a twentieth where δ is narrow. Transposing the narrower side first costs next
-    to nothing; the barrier keeps the compiler from undoing that.
+    usual speed (1024 × 512 × 512; not if all is small), and at a twentieth where δ is narrow. Transposing first
+    costs next to nothing; the barrier keeps the compiler from undoing it.
     """
     return mlp.affine(a, layer)
 
@@ -97,21 +98,48 @@ def _in_memory(x: Array) -> Array:
     return jax.lax.optimization_barrier(x)  # type: ignore[no-untyped-call]
 
 
+def _gradient(a: Array, error: Array) -> Layer:
+    """Of the layer, for its input and the error at its output."""
+    if error.shape[1] < a.shape[1]:
+        error_t = _in_memory(_in_memory(error).T)
+        w = _in_memory(error_t @ a).T
+    elif a.size > SMALL:
+        w = _in_memory(_in_memory(a).T) @ error
+    else:
+        w = a.T @ error
+    return Layer(w, jnp.sum(error, axis=0))
+
+
 def _affine_forward(a: Array, layer: Layer) -> tuple[Array, tuple[Array, Layer]]:
     return mlp.affine(a, layer), (a, layer)
 
 
 def _affine_backward(seen: tuple[Array, Layer], error: Array) -> tuple[Array, Layer]:
     a, layer = seen
-    if error.shape[1] < a.shape[1]:
-        error_t = _in_memory(_in_memory(error).T)
-        gradient = _in_memory(error_t @ a).T
-    else:
-        gradient = _in_memory(_in_memory(a).T) @ error
-    return error @ layer.w.T, Layer(gradient, jnp.sum(error, axis=0))
+    return error @ layer.w.T, _gradient(a, error)
 
 
 affine.defvjp(_affine_forward, _affine_backward)
+
+
+@jax.custom_vjp
+def joint(obs: Array, action: Array, layer: Layer) -> Array:
+    """`affine` of [obs, action]. The policy's loss needs the error of the actions alone: that of the observations is a
+    product of its own, which the compiler then leaves out."""
+    return mlp.affine(jnp.concatenate([obs, action], axis=-1), layer)
+
+
+def _joint_forward(obs: Array, action: Array, layer: Layer) -> tuple[Array, tuple[Array, Array, Layer]]:
+    return joint(obs, action, layer), (obs, action, layer)
+
+
+def _joint_backward(seen: tuple[Array, Array, Layer], error: Array) -> tuple[Array, Array, Layer]:
+    obs, action, layer = seen
+    to_obs, to_action = layer.w[: obs.shape[1]], layer.w[obs.shape[1] :]
+    return error @ to_obs.T, error @ to_action.T, _gradient(jnp.concatenate([obs, action], axis=-1), error)
+
+
+joint.defvjp(_joint_forward, _joint_backward)
 
 
 def distribution(policy: Params, obs: Array) -> tuple[Array, Array]:
@@ -147,13 +175,12 @@ def log_prob(policy: Params, obs: Array, action: Array) -> Array:
 
 def q_values(critic: Params, obs: Array, action: Array, layer_norm: bool) -> Array:
     """Q(s, a) [n]."""
-    a = jnp.concatenate([obs, action], axis=-1)
-    for layer in critic[:-1]:
-        z = affine(a, layer)
+    z = joint(obs, action, critic[0])
+    for layer in critic[1:]:
         if layer_norm:
             z = jax.nn.standardize(z, axis=-1, epsilon=1e-5)
-        a = jax.nn.relu(z)
-    return affine(a, critic[-1])[..., 0]
+        z = affine(jax.nn.relu(z), layer)
+    return z[..., 0]
 
 
 def pessimistic(critics: tuple[Params, Params], obs: Array, action: Array, layer_norm: bool) -> Array:
