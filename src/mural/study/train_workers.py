@@ -24,9 +24,10 @@ Row = dict[str, Any]
 def update_flops(obs: int, actions: int, hidden: int, batch: int) -> int:
     """Multiplications and additions in the matrix products of one SAC update with two hidden layers, none for free.
 
-    With p and q those of a forward pass of policy and critic: targets p + 2q, critics 2q and twice that backward
-    (less the gradient of the input), policy p + 2q and 2q backward through the critics and 2p through itself (less
-    the gradient of the input). Activations, Adam, the targets' step and the gathering of batches count nothing.
+    With p and q those of a forward pass of policy and critic: targets p + 2q; critics 2q and twice that backward;
+    policy p + 2q, 2q backward through the critics and 2p through itself; less the errors of observations (and, for
+    the critics' own loss, of actions), which nobody needs. Activations, Adam, the targets' step and the gathering of
+    batches count nothing.
     """
 
     def product(inputs: int, outputs: int) -> int:
@@ -35,7 +36,7 @@ def update_flops(obs: int, actions: int, hidden: int, batch: int) -> int:
     p = product(obs, hidden) + product(hidden, hidden) + product(hidden, 2 * actions)
     q = product(obs + actions, hidden) + product(hidden, hidden) + product(hidden, 1)
     target, critic = p + 2 * q, 2 * q + 2 * (2 * q - product(obs + actions, hidden))
-    policy = p + 2 * q + 2 * q + 2 * p - product(obs, hidden)
+    policy = p + 2 * q + 2 * (q - product(obs, hidden)) + 2 * p - product(obs, hidden)
     return target + critic + policy
 
 
