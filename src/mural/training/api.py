@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -158,6 +159,8 @@ class Agent:
         agent._build(env, folder.examples(), folder.held_out())
         found = folder.load(agent.run)
         agent.notices = () if found is None else found.skipped
+        for notice in agent.notices:
+            warnings.warn(notice, stacklevel=2)
         return agent
 
     notices: tuple[str, ...] = ()
@@ -189,5 +192,6 @@ def as_text(selection: str | slice | Sequence[int]) -> str:
     if isinstance(selection, str):
         return selection
     if isinstance(selection, slice):
-        return ":".join("" if part is None else str(part) for part in (selection.start, selection.stop, selection.step))
+        parts = [selection.start, selection.stop] + [selection.step] * (selection.step is not None)
+        return ":".join("" if part is None else str(part) for part in parts)
     return ",".join(str(int(column)) for column in selection)
