@@ -128,7 +128,7 @@ class Hand(small.Field):
 
 
 def test_dict_observations_and_classifier_keys(tmp_path):
-    settings = small.MURAL | {"loop.replay_size": 300}
+    settings = small.MURAL
     agent = mural.Agent(Hand(), small.examples(), classifier_keys=["place"], run_dir=tmp_path / "run", config=settings)
     agent.learn(120, progress=False)
     world = agent.run.world

@@ -1,0 +1,238 @@
+"""A run: nothing is compiled twice, what goes on is what would have gone on, and what goes wrong has a name."""
+
+import json
+import resource
+import warnings
+
+import jax
+import numpy as np
+import pytest
+
+import mural
+from mural.training import checkpoint, trees
+from mural.training.collect import EnvironmentFailure
+from mural.training.config import ConfigError
+from mural.training.folder import RunFolder
+from mural.training.run import BrokenOffError, DivergenceError
+from mural.training.train import LAST, Silent, solved
+from tests.training import small
+
+COMPILED: list[str] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def listener():
+    """Notes everything that JAX traces or compiles, also single operations outside of compiled functions."""
+
+    def note(event: str, seconds: float, **_: object) -> None:
+        if event.startswith("/jax/core/compile"):
+            COMPILED.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    yield
+    jax.monitoring.unregister_event_duration_listener(note)
+
+
+def agent_of(method: str, run_dir=None, env=None, **settings) -> mural.Agent:
+    values = (small.MURAL if method == "mural" else small.SETTINGS) | settings
+    return mural.Agent(env or small.Field(), small.examples(), method=method, run_dir=run_dir, config=values)
+
+
+def arrays(agent: mural.Agent) -> dict[str, bytes]:
+    return {
+        f"{group}/{name}": np.ascontiguousarray(array).tobytes()
+        for group, found in agent.run.groups().items()
+        for name, array in found.items()
+    }
+
+
+@pytest.fixture(scope="module", params=["sac", "vice", "mural"])
+def whole(request, tmp_path_factory):
+    """An agent that learned for 12 epochs in one go, its folder, and how much was compiled after the third."""
+    folder = tmp_path_factory.mktemp(request.param) / "run"
+    agent = agent_of(request.param, folder).learn(180, progress=False)
+    warm = len(COMPILED)
+    agent.learn(540, progress=False)  # the ring fills, wraps, and is saved in each epoch
+    return agent, folder, COMPILED[warm:]
+
+
+def test_nothing_is_compiled_after_the_first_epochs(whole):
+    assert COMPILED  # or nothing was listened to
+    assert whole[2] == []
+
+
+def test_an_interrupted_run_ends_in_the_same_bytes(whole, tmp_path):
+    """Here with the user's own examples, a part of which is held out: those must stay the same ones."""
+    agent, folder, _ = whole
+    method = agent.config.method
+    first = agent_of(method, tmp_path / "run").learn(420, progress=False)
+    loaded = mural.Agent.load(tmp_path / "run", env=small.Field())
+    for name in ("states", "observations"):
+        np.testing.assert_array_equal(*(getattr(a.run.world.examples, name) for a in (first, loaded)))
+    np.testing.assert_array_equal(loaded.run.world.held_out, first.run.world.held_out)
+    assert len(loaded.run.world.held_out) == 4
+    assert arrays(loaded) == arrays(first)
+    loaded.learn(300, progress=False)
+    assert (tmp_path / "run" / "metrics.jsonl").read_bytes() == (folder / "metrics.jsonl").read_bytes()
+    assert arrays(loaded) == arrays(agent)
+
+
+def test_rows_of_metrics(whole):
+    agent, folder, _ = whole
+    rows = RunFolder(folder).rows()
+    assert [row["step"] for row in rows] == [60 * (e + 1) for e in range(12)]
+    assert [row["replay/size"] for row in rows] == [60, 120, 180, 240] + [300] * 8
+    assert rows[-1]["sac/critic_loss"] > 0
+    assert 0 < rows[-1]["coverage"] <= 1
+    assert rows[-1]["train/length"] == 15
+    timing = [json.loads(line) for line in (folder / "timing.jsonl").read_text().splitlines()]
+    assert len(timing) == 12
+    parts = [sum(v for k, v in row.items() if k not in ("step", "total")) for row in timing]
+    assert all(part <= row["total"] + 1e-3 for part, row in zip(parts, timing, strict=True))
+    assert list(checkpoint.listing(folder)) == [660, 720]
+    assert agent.steps == 720
+
+
+class Misbehaves(small.Field):
+    """From its 100th step on."""
+
+    what = "raise"
+    calls = 0
+
+    def step(self, action):
+        obs, reward, ended, truncated, info = super().step(action)
+        self.calls += 1
+        if self.calls < 100:
+            return obs, reward, ended, truncated, info
+        if self.what == "raise":
+            raise OSError("the cable came off")
+        return (obs * np.nan if self.what == "nan" else obs), 1e30 * self.calls, ended, truncated, info
+
+
+@pytest.mark.parametrize(
+    ("what", "error", "file"),
+    [
+        ("raise", EnvironmentFailure, "transition.npz"),
+        ("nan", EnvironmentFailure, "transition.npz"),
+        ("huge", DivergenceError, "metrics.json"),
+    ],
+)
+def test_what_goes_wrong_has_a_name_and_leaves_a_good_checkpoint(tmp_path, what, error, file):
+    env = Misbehaves()
+    env.what = what
+    agent = agent_of("sac", tmp_path / "run", env)
+    with pytest.raises(error) as told:
+        agent.learn(600, progress=False)
+    assert "checkpoint" in str(told.value) or "cable" in str(told.value) or "nan" in str(told.value)
+    assert (tmp_path / "run" / "failure" / file).is_file()
+    for broken in (lambda: agent.learn(60, progress=False), lambda: agent.save(tmp_path / "run")):
+        with pytest.raises(BrokenOffError, match="go on from the last checkpoint"):
+            broken()
+    assert agent.predict(np.zeros(2))[0].shape == (2,)
+    again = mural.Agent.load(tmp_path / "run", env=small.Field())
+    assert 60 <= again.steps < 600
+    again.learn(60, progress=False)
+    assert all(np.isfinite(leaf).all() for leaf in trees.flatten(again.run.agent).values())
+
+
+def test_a_damaged_checkpoint_is_passed_over_and_said(tmp_path):
+    agent = agent_of("sac", tmp_path).learn(180, progress=False)
+    file = tmp_path / "checkpoints" / "0000000180" / "agent.safetensors"
+    data = bytearray(file.read_bytes())
+    data[-5] ^= 1
+    file.write_bytes(data)
+    with pytest.warns(UserWarning, match=r"0000000180 is damaged: agent\.safetensors does not match its hash"):
+        loaded = mural.Agent.load(tmp_path, env=small.Field())
+    assert loaded.steps == 120
+    loaded.learn(60, progress=False)
+    assert arrays(loaded) == arrays(agent)
+    assert mural.Agent.load(tmp_path, env=small.Field()).steps == 180  # the damaged one was replaced
+
+
+class Said(Silent):
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def say(self, message: str) -> None:
+        self.told.append(message)
+
+
+def test_a_full_disk_does_not_stop_the_training(tmp_path):
+    agent = agent_of("sac", tmp_path).learn(120, progress=False)
+    size = (tmp_path / "metrics.jsonl").stat().st_size
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    display = Said()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, hard))
+    try:
+        agent.learn(120, display=display)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert agent.steps == 240
+    assert max(checkpoint.listing(tmp_path)) == 120
+    assert any("checkpoints are intact" in line and "tried again" in line for line in display.told)
+    assert any("metrics.jsonl are intact" in line for line in display.told)
+    assert "will repeat" in display.told[-1]
+    loaded = mural.Agent.load(tmp_path, env=small.Field()).learn(120, progress=False)
+    assert arrays(loaded) == arrays(agent)
+    assert [row["step"] for row in RunFolder(tmp_path).rows()] == [60, 120, 180, 240]
+
+
+def test_rows_that_did_not_fit_are_written_when_there_is_room(tmp_path):
+    agent = agent_of("sac", tmp_path, **{"watch.checkpoint_every": 100})
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    class Frees(Said):
+        def row(self, row, timing):
+            limit = 30 if row["epoch"] in (2, 3) else soft
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+
+    try:
+        agent.learn(300, display=Frees())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [row["epoch"] for row in RunFolder(tmp_path).rows()] == [1, 2, 3, 4, 5]
+
+
+def test_stopping_at_success_looks_at_the_whole_run(tmp_path):
+    """Also at evaluations before an interruption."""
+    agent = agent_of("sac", tmp_path, **{"stop_at_success": 0.0})
+    agent.learn(60 * (LAST - 1), progress=False)
+    loaded = mural.Agent.load(tmp_path, env=small.Field()).learn(6000, progress=False)
+    assert loaded.steps == 60 * (LAST + 1)  # the random epoch is not evaluated
+    rows = [{"eval/success": value} for value in (1, 0, 1, 1, 1, 1)]
+    assert not solved(loaded.run, rows[:4])
+    assert solved(loaded.run, rows)
+
+
+def test_terminations_are_said_once():
+    class Ends(small.Field):
+        terminates_at = 5
+
+    with pytest.warns(UserWarning, match=r"nothing is earned after them \(loop\.terminations=stop\)") as said:
+        agent_of("sac", None, Ends()).learn(180, progress=False)
+    assert len(said) == 1
+
+
+def test_no_updates_at_all():
+    agent = agent_of("sac", **{"loop.updates_per_step": 0.0})
+    before = trees.flatten(agent.run.agent)
+    before = {name: np.array(value) for name, value in before.items()}
+    agent.learn(120, progress=False)
+    for name, value in trees.flatten(agent.run.agent).items():
+        np.testing.assert_array_equal(value, before[name])
+
+
+def test_a_replay_too_small_for_the_first_epochs():
+    with pytest.raises(ConfigError, match="replay_size is 100; at least 120 are needed"):
+        agent_of("sac", **{"loop.replay_size": 100, "loop.random_steps": 120})
+
+
+def test_an_environment_without_time_limit_is_said():
+    class Endless(small.Field):
+        horizon = None
+
+    with pytest.warns(UserWarning, match="no time limit"):
+        agent = agent_of("sac", None, Endless())
+    with warnings.catch_warnings():
+        agent.learn(60, progress=False)
+    assert agent.history[-1]["train/length"] == 60
