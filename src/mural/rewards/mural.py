@@ -73,7 +73,7 @@ class NMLClassifier:
     """Of Adam in the outer loop."""
     first_epochs: int = 30
     """Meta-epochs before the first rewards."""
-    epochs: int = 2
+    epochs: int = 1
     """Meta-epochs per epoch after that."""
     updates_per_epoch: int = 16
     """Adam steps per meta-epoch."""
