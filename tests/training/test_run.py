@@ -195,7 +195,7 @@ def test_rows_that_did_not_fit_are_written_when_there_is_room(tmp_path):
 
 def test_stopping_at_success_looks_at_the_whole_run(tmp_path):
     """Also at evaluations before an interruption."""
-    agent = agent_of("sac", tmp_path, **{"stop_at_success": 0.0})
+    agent = agent_of("sac", tmp_path, stop_at_success=0.0)
     agent.learn(60 * (LAST - 1), progress=False)
     loaded = mural.Agent.load(tmp_path, env=small.Field()).learn(6000, progress=False)
     assert loaded.steps == 60 * (LAST + 1)  # the random epoch is not evaluated
