@@ -55,12 +55,9 @@ def load_agent(run: Path, imports: Sequence[str], config: dict[str, Any] | None 
     import_modules(imports)
     try:
         with plain_warnings():
-            agent = Agent.load(run, config=config)
+            return Agent.load(run, config=config)
     except UnknownMethodError as error:
         raise NoRunError(f"{error}. A method of your own needs --import with its module") from error
-    for notice in agent.notices:
-        print(notice, file=sys.stderr)
-    return agent
 
 
 def require_trained(agent: Agent, run: Path) -> None:

@@ -117,6 +117,7 @@ class NMLClassifier:
             width = AUTO_WIDTH * jnp.sqrt(jnp.sum(jnp.var(data.x, axis=0)))
         network = state.network if self.warm_start else self._fresh(problem.state_size, key=keys[1])
         rounds = self.first_epochs if first or not self.warm_start else self.epochs
+        info: Info = {"loss": jnp.float32(jnp.nan)}
         for k in jax.random.split(keys[2], rounds):
             network, info = self._train(network, data, width, key=k)
         support = _subset(data, self.adapt_points, key=keys[3])

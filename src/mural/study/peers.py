@@ -68,6 +68,9 @@ def learner(peer: str, env: str, hidden: int, batch: int, fused: int, threads: i
         **({"device": "cpu"} if peer == "sb3" else {}),
     )
 
+    logger = importlib.import_module("stable_baselines3.common.logger").Logger
+    model.set_logger(logger(None, []))  # by itself each call of learn would leave a folder behind
+
     def turn(steps: int) -> int:
         before = model.num_timesteps
         model.learn(steps, reset_num_timesteps=before == 0)
