@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -50,11 +51,15 @@ def test_a_peer_learns_for_the_steps_it_is_asked_for(monkeypatch):
             assert settings["policy_kwargs"] == {"net_arch": [64, 64]}
             assert settings["train_freq"] == settings["gradient_steps"] == 32
 
+        def set_logger(self, logger):
+            assert logger == "no output"
+
         def learn(self, steps, reset_num_timesteps):
             assert reset_num_timesteps == (self.num_timesteps == 0)
             self.num_timesteps += steps + 3  # peers round up to whole rounds of updates
 
-    monkeypatch.setattr(importlib, "import_module", lambda name: type("module", (), {"SAC": SAC}))
+    module = SimpleNamespace(SAC=SAC, Logger=lambda folder, formats: "no output")
+    monkeypatch.setattr(importlib, "import_module", lambda name: module)
     turn = peers.learner("sbx", "Pendulum-v1", 64, 64, 32, 1)
     assert [turn(100), turn(64)] == [103, 67]
 
