@@ -94,18 +94,16 @@ def test_checkpoint_goes_on_as_if_nothing_had_happened(trained: Agent, tmp_path:
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("trained", sorted(METHODS.keys() - {"icm"}), indirect=True)  # icm: of whole observations
 def test_reward_does_not_see_what_is_hidden_from_it(trained: Agent) -> None:
-    if trained.config.method == "icm":
-        pytest.skip("curiosity is about whole observations")
     rows = stored(trained)
     noise = rows.next_obs.copy()
     noise[:, 0] += 5.0  # the entry that the classifier must not see
     np.testing.assert_array_equal(trained.run.label(rows._replace(next_obs=noise)), trained.run.label(rows))
 
 
+@pytest.mark.parametrize("trained", sorted(SOLVES), indirect=True)
 def test_tiny_problem_is_learned(trained: Agent) -> None:
-    if trained.config.method not in SOLVES:
-        pytest.skip("explores, or needs longer")
     if trained.evaluate(2)["distance"] > 0.5:
         trained.learn(10 * 200, progress=False)
     assert trained.evaluate(2)["distance"] < 0.5  # random actions end 1.1 away on average, doing nothing 0.85

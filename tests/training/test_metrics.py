@@ -139,7 +139,7 @@ def test_other_errors_are_not_called_a_full_disk(path, monkeypatch):
         monkeypatch.setattr(os, "fsync", broken)
         with pytest.raises(OSError, match="broken") as caught:
             file.append({"step": 1})
-    assert not isinstance(caught.value, disk.SpaceError)
+    assert not isinstance(caught.value, disk.OutOfSpaceError)
 
 
 APPENDING = """
@@ -194,7 +194,7 @@ def test_tensorboard_on_a_full_disk(tmp_path):
     board = TensorBoard(tmp_path)
     board._writer.close()
     board._writer._writer = full = open("/dev/full", "wb")  # noqa: SIM115
-    with pytest.raises(disk.SpaceError, match="TensorBoard"):
+    with pytest.raises(disk.OutOfSpaceError, match="TensorBoard"):
         board.scalars({"a": 1.0}, 1)
     board.close()
     assert full.closed

@@ -165,8 +165,7 @@ def summary(folder: Path) -> dict[str, Any]:
         "curves": {name: curve(rows, name) for name in CURVES},
         "config": config,
         "versions": json.loads((folder / "versions.json").read_text()),
-        "command": f"mural train {config['task']} --method {config['method']} --seed {config['seed']} "
-        f"--steps {config['steps']} --stop-at-success {SOLVED}",
+        "command": f"mural train {config['task']} --config c.json, where c.json holds the entry `config` of this file",
     }  # fmt: skip
 
 

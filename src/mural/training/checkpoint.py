@@ -36,7 +36,7 @@ TYPES = {"bool", "float16", "float32", "float64"} | {f"{sign}int{n}" for sign in
 Groups = Mapping[str, Mapping[str, NDArray[Any]]]
 
 
-class CheckpointSpaceError(disk.SpaceError):
+class CheckpointSpaceError(disk.OutOfSpaceError):
     """A checkpoint does not fit on the disk; the earlier ones are untouched."""
 
 

@@ -172,7 +172,7 @@ def merge(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         head, _, rest = name.partition(".")
         value = {rest: value} if rest else value
         old = result.get(head)
-        result[head] = merge(old, value) if isinstance(old, dict) and isinstance(value, Mapping) else value
+        result[head] = merge(old if isinstance(old, dict) else {}, value) if isinstance(value, Mapping) else value
     return result
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
-class SpaceError(OSError):
+class OutOfSpaceError(OSError):
     """What was to be written does not fit; the message says how much was needed and what to do."""
 
 
 @contextmanager
-def room_for(what: str, needed: int, folder: Path, error: type[SpaceError]) -> Iterator[None]:
+def room_for(what: str, needed: int, folder: Path, error: type[OutOfSpaceError]) -> Iterator[None]:
     """Turn a full disk, an exhausted quota or a limit on the size of files into an `error` that says what to do."""
     try:
         yield

@@ -133,7 +133,7 @@ class Recorder:
                 self.timing.append({"step": first["step"], **{k: round(v, 4) for k, v in timing.items()}})
                 if self.board is not None:
                     self.board.scalars(first, first["step"])
-        except disk.SpaceError as error:
+        except disk.OutOfSpaceError as error:
             self.say(f"{error}")
         if watch.picture_every and epoch % watch.picture_every == 0:
             self.picture()

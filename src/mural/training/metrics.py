@@ -29,7 +29,7 @@ class MetricsError(ValueError):
     """A metrics file has something in it that is no row of metrics, or a row that cannot be written."""
 
 
-class MetricsSpaceError(disk.SpaceError):
+class MetricsSpaceError(disk.OutOfSpaceError):
     """A row does not fit on the disk; the rows before it are intact."""
 
 
@@ -185,7 +185,7 @@ class TensorBoard:
             self._writer.close()
 
     def _write(self, contents: list[dict[str, Any]], step: int) -> None:
-        with disk.room_for("an event for TensorBoard", 1000, self._folder, disk.SpaceError):
+        with disk.room_for("an event for TensorBoard", 1000, self._folder, disk.OutOfSpaceError):
             for content in contents:
                 event = self._event(wall_time=time.time(), step=step, **content)
                 self._writer.write(event.SerializeToString())

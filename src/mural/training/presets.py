@@ -181,18 +181,5 @@ def resolve(
     find_method(method)
     values: dict[str, Any] = {"task": task, "method": method, "preset": preset}
     for rule in matching(task, method, preset):
-        values = merge_dotted(values, rule.values)
-    return from_dict(merge_dotted(values, overrides or {}))
-
-
-def merge_dotted(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`merge`, making room for dotted names that `base` has nothing of yet."""
-    for name in over:
-        head = name.partition(".")[0]
-        if head != name:
-            base = {**base, head: base.get(head, {})}
-            rest = name.partition(".")[2]
-            base[head] = merge_dotted(dict(base[head]), {rest: over[name]})
-        else:
-            base = merge(base, {name: over[name]})
-    return base
+        values = merge(values, rule.values)
+    return from_dict(merge(values, overrides or {}))
