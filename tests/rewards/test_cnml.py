@@ -19,7 +19,7 @@ probability = jax.jit(lambda part, state, states: part.probability(state, states
 
 
 def test_tabular_rewards_are_the_counts_of_theorem_1():
-    part = TabularCNML(bins=9, low=-1.0, high=9.0)
+    part = TabularCNML(bins=9, balanced=False, low=-1.0, high=9.0)
     state = part.init(PROBLEM, key=KEY)
     np.testing.assert_array_equal(synthetic.label(part, state, synthetic.at(QUERIES)), 0.5)
     visited = []
@@ -34,6 +34,10 @@ def test_tabular_rewards_are_the_counts_of_theorem_1():
     assert len(set(expected.round(4))) > 5
     assert int(info["visits"]) == 400
     assert float(info["cells"]) / 81 == pytest.approx(float(info["coverage"]))
+    weighed = np.repeat(PROBLEM.examples, 25, axis=0)  # 16 examples, 400 visits: 25 copies of each weigh the same
+    expected = reference.ideal(np.array(visited), weighed)[reference.index(QUERIES)]
+    balanced = dataclasses.replace(part, balanced=True)
+    np.testing.assert_allclose(synthetic.label(balanced, state, synthetic.at(QUERIES)), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("part", [TabularCNML(bins=20), LogisticCNML(negatives=64, centres=0)])
@@ -48,13 +52,13 @@ def test_without_bounds_the_box_holds_first_data_and_examples(part):
     np.testing.assert_array_equal(again.region.low, state.region.low)
 
 
-@pytest.mark.parametrize("centres", [0, 3])
-def test_logistic_rewards_are_exact_cnml(centres):
+@pytest.mark.parametrize(("centres", "balanced"), [(0, True), (3, False)])
+def test_logistic_rewards_are_exact_cnml(centres, balanced):
     """The oracle has weights for both labels, float64, a line search of its own, and a test of convergence."""
-    part = LogisticCNML(negatives=32, centres=centres, low=-1.0, high=9.0, l2=0.1)
+    part = LogisticCNML(negatives=32, balanced=balanced, centres=centres, low=-1.0, high=9.0, l2=0.1)
     experience = dataclasses.replace(synthetic.corridor(), size=1000)
     state, info = part.learn(part.init(PROBLEM, key=KEY), PROBLEM, experience, key=KEY)
-    np.testing.assert_array_equal(state.represents, [1000 / 32] * 32 + [1] * 16)
+    np.testing.assert_array_equal(state.represents, [1000 / 32] * 32 + [1000 / 16 if balanced else 1] * 16)
     np.testing.assert_array_equal(state.features[:, -1], 1)
     f, y = np.asarray(state.features, float), np.eye(2)[np.asarray(state.labels, int)]
     oracle = Logistic(f, y, np.asarray(state.represents, float), 0.1)

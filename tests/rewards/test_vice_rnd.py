@@ -37,6 +37,9 @@ def test_error_normaliser_and_loss_equal_their_formulas():
         assert float(info["deviation"]) == pytest.approx(np.std(seen), rel=1e-4)
     x = np.random.default_rng(0).normal(size=(9, 2))
     np.testing.assert_allclose(synthetic.label(part, state, synthetic.at(x)), error(state, x) / np.std(seen), rtol=1e-3)
+    far = synthetic.at(np.full((1, 2), 1e4))
+    assert error(state, np.full((1, 2), 1e4)) / np.std(seen) > part.clip
+    np.testing.assert_array_equal(synthetic.label(part, state, far), part.clip)
 
 
 def test_error_falls_where_trained_and_stays_high_elsewhere():
@@ -53,8 +56,9 @@ def test_error_falls_where_trained_and_stays_high_elsewhere():
     )
     assert trained < 0.002
     assert untrained > 0.1
-    assert float(synthetic.label(SMALL, state, elsewhere).min()) > 10 * float(
-        synthetic.label(SMALL, state, experience.recent).max()
+    unclipped = dataclasses.replace(SMALL, clip=np.inf)
+    assert float(synthetic.label(unclipped, state, elsewhere).min()) > 10 * float(
+        synthetic.label(unclipped, state, experience.recent).max()
     )
     for a, b in zip(*map(jax.tree.leaves, (before.target, state.target)), strict=True):
         np.testing.assert_array_equal(a, b)

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 ONE_THREAD = {
+    "NPROC": "1",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",

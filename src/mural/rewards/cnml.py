@@ -60,6 +60,9 @@ class TabularCNML:
 
     bins: int = 51
     """Cells along each axis of the state."""
+    balanced: bool = True
+    """Let all examples together weigh as much as all visits, as in MURAL's D: G grows with the run.
+    False: each example counts once, and the reward at the goal fades as 1/N."""
     low: float | None = None
     """Where the grid begins on all axes; None: below the first data and the examples."""
     high: float | None = None
@@ -87,6 +90,8 @@ class TabularCNML:
         """p(success) [n] of states [n, d]."""
         cell = grid.cells(state.region, self.bins, states)
         n, g = state.visits[cell].astype(jnp.float32), state.successes[cell].astype(jnp.float32)
+        if self.balanced:
+            g *= jnp.maximum(jnp.sum(state.visits) / jnp.maximum(jnp.sum(state.successes), 1), 1.0)
         return (g + 1) / (n + g + 2)
 
 
@@ -114,6 +119,8 @@ class LogisticCNML:
 
     negatives: int = 512
     """States of the replay in D; each stands for (replay size / this) states."""
+    balanced: bool = True
+    """Let all examples together weigh as much as the replay; False: each example counts once."""
     centres: int = 8
     """Gaussian bumps along each axis of the state, evenly over the box; 0: the state itself, scaled to [−1, 1]."""
     low: float | None = None
@@ -140,8 +147,10 @@ class LogisticCNML:
         if not np.asarray(state.represents).any():
             where = region(self, problem, np.asarray(experience.recent.states))
         states = experience.sample(self.negatives, key).states
-        stands_for = jnp.asarray(experience.size / self.negatives, jnp.float32)
-        return _fit(self, where, states, jnp.asarray(problem.examples, jnp.float32), stands_for)
+        examples = jnp.asarray(problem.examples, jnp.float32)
+        each = max(experience.size / max(len(examples), 1), 1.0) if self.balanced else 1.0
+        stand_for = jnp.asarray([experience.size / self.negatives, each], jnp.float32)
+        return _fit(self, where, states, examples, stand_for)
 
     def label(self, state: LogisticState, batch: Transitions) -> Array:
         """p(success) of the states."""
@@ -209,11 +218,11 @@ def newton(
 
 @partial(jax.jit, static_argnums=0)
 def _fit(
-    part: LogisticCNML, region: Box, states: Array, examples: Array, stands_for: Array
+    part: LogisticCNML, region: Box, states: Array, examples: Array, stand_for: Array
 ) -> tuple[LogisticState, Info]:
     features = part._features(region, jnp.concatenate([states, examples]))
     labels = jnp.concatenate([jnp.zeros(len(states)), jnp.ones(len(examples))])
-    represents = jnp.where(labels == 1, 1.0, stands_for)
+    represents = jnp.where(labels == 1, stand_for[1], stand_for[0])
     weights, gradient = newton(features, labels, represents, part.l2, jnp.zeros(features.shape[1]), 50)
     p = jax.nn.sigmoid(features @ weights)
     loss = -jnp.sum(represents * jnp.log(jnp.where(labels == 1, p, 1 - p) + 1e-30)) / jnp.sum(represents)

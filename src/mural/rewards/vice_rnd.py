@@ -41,6 +41,8 @@ class RND:
     """States of the replay per step."""
     learning_rate: float = 1e-4
     """Of Adam."""
+    clip: float = 10.0
+    """The bonus is at most this: far from all data the error grows without bound."""
 
     def init(self, problem: Problem, *, key: Array) -> RNDState:
         """Two networks of the same shape and different weights."""
@@ -55,8 +57,9 @@ class RND:
         return _learn(self, state, states, experience.recent.states)
 
     def label(self, state: RNDState, batch: Transitions) -> Array:
-        """error / running deviation."""
-        return error(state.predictor.params, state.target, batch.states) / running.deviation(state.errors)
+        """error / running deviation, up to `clip`."""
+        raw = error(state.predictor.params, state.target, batch.states) / running.deviation(state.errors)
+        return jnp.minimum(raw, self.clip)
 
 
 def error(predictor: Params, target: Params, states: Array) -> Array:

@@ -26,6 +26,7 @@ from tyro.conf import UseAppendAction
 
 ONE_THREAD = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "NPROC": "1",  # the size of XLA's own pool, which also runs independent operations side by side
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }

@@ -150,6 +150,13 @@ RULES: tuple[Rule, ...] = (
         "fast",
     ),
     Rule(
+        {"sac.layer_norm": True},
+        "docs/experiments.md: the critics forget sooner what is no longer rewarded",
+        MAZES,
+        "*",
+        "fast",
+    ),
+    Rule(
         {"reward.classifier.kernel_width": 0.25, "reward.classifier.hidden": [128, 128]},
         "docs/experiments.md: with counts, 0.5 darkens the frontier further than the agent strays",
         MAZES,
