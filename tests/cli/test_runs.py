@@ -49,6 +49,7 @@ def test_a_run_leaves_its_records(home, name):
     config = json.loads((run / "config.json").read_text())
     assert (config["steps"], config["sac"]["hidden"], config["reward"]["classifier"]["hidden"]) == (300, [16], [8])
     assert [row["step"] for row in metrics.read(run / "metrics.jsonl")][:3] == [100, 200, 300]
+    assert [path.stem for path in sorted((run / "pictures").iterdir())][:2] == ["0000000200", "0000000300"]
     with Image.open(run / "pictures" / "0000000200.png") as image:
         picture = np.asarray(image.convert("RGB"))
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 100

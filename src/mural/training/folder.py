@@ -152,6 +152,13 @@ class Recorder:
         except OSError as error:
             self.say(f"no picture: {error}")
 
+    def finish(self) -> None:
+        """The last picture and the last checkpoint."""
+        every = self.run.config.watch.picture_every
+        if every and self.run.epoch % every:
+            self.picture()
+        self.save(final=True)
+
     def save(self, final: bool = False) -> None:
         """A checkpoint; if it does not fit, say so and try again after the next epoch."""
         try:

@@ -79,7 +79,7 @@ def train(run: Run, target: int, folder: RunFolder | None, display: Display) -> 
                 if recorder is not None:
                     recorder.record(row)
             if recorder is not None and rows:
-                recorder.save(final=True)
+                recorder.finish()
         if interrupted():
             raise KeyboardInterrupt
     finally:
