@@ -65,6 +65,13 @@ def test_alarm(world, after, success, alarm):
     assert raised == [0] * (WINDOW - 1) + [alarm]
 
 
+def test_no_alarm_where_rewards_go_up_and_down(world):
+    half = WINDOW // 2
+    explores = [1.0, 12.0, 2.0, 3.0, 1.0], [30.0, 40.0, 11.0, 45.0, 30.0]
+    assert returns(Diagnostics(world), [*explores[0], *explores[1]], [0.0] * WINDOW)[-1] == 0
+    assert returns(Diagnostics(world), [*explores[0], *[13.0] * half], [0.0] * WINDOW)[-1] == 1
+
+
 def test_no_alarm_where_the_task_is_done(world):
     half = WINDOW // 2
     assert returns(Diagnostics(world), [10.0] * half + [20.0] * half, [0.9] * WINDOW)[-1] == 0

@@ -63,16 +63,21 @@ class Diagnostics:
         return {"calibration/ece": ece, "calibration/brier": brier, "calibration/table": table}
 
     def alarm(self, row: dict[str, Any]) -> dict[str, Any]:
-        """`alarm`: of late the learned return has risen by half and true success, below 0.5, has not."""
+        """`alarm`: of late the learned return has risen by half, for good, and true success, below 0.5, has not.
+
+        For good: each of the last five values is above all of the five before. A policy that explores finds bright
+        places and darkens them, up and down; one that has found a false success stays there.
+        """
         if "eval/return" not in row or "eval/success" not in row:
             return {}
         self.past = np.roll(self.past, -1, axis=0)
         self.past[-1] = row["eval/return"], row["eval/success"]
         if np.isnan(self.past).any():
             return {"alarm": 0}
-        before, after = self.past[: WINDOW // 2].mean(axis=0), self.past[WINDOW // 2 :].mean(axis=0)
-        rising = after[0] > before[0] + 0.5 * max(abs(before[0]), 1e-6)
-        return {"alarm": int(rising and after[1] <= before[1] and after[1] < 0.5)}
+        first, last = self.past[: WINDOW // 2], self.past[WINDOW // 2 :]
+        before, after = first.mean(axis=0), last.mean(axis=0)
+        risen = after[0] > before[0] + 0.5 * max(abs(before[0]), 1e-6) and last[:, 0].min() > first[:, 0].max()
+        return {"alarm": int(risen and after[1] <= before[1] and after[1] < 0.5)}
 
     def state(self) -> dict[str, NDArray[Any]]:
         """For checkpoints."""
