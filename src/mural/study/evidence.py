@@ -3,6 +3,7 @@
     python -m mural.study.evidence run --tasks zigzag-maze spiral-maze --methods mural vice --seeds 0 1 2
     python -m mural.study.evidence collect          # runs/evidence/* → results/evidence/*.json
     python -m mural.study.evidence figure           # → docs/pictures/evidence.png
+    python -m mural.study.evidence table            # results as a table in Markdown
     python -m mural.study.evidence lapse --runs runs/evidence/zigzag-maze-{mural,vice}-0 --out docs/pictures/zigzag.png
 
 A run that is finished is left alone, one that was interrupted goes on; processes have one compute thread each.
@@ -126,6 +127,26 @@ class Figure:
 
 
 @dataclass
+class Table:
+    """Print results in Markdown: when each seed first succeeded, when it had five evaluations in a row, and the end."""
+
+    results: Path = RESULTS
+    """The collected results."""
+
+    def run(self) -> None:
+        """A row per task, method and variant."""
+        groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+        for result in load(self.results):
+            groups.setdefault((result["task"], result["method"], variant(result)), []).append(result)
+        print("| task | method | variant | seed: first success → solved (thousand steps) | coverage then |")
+        print("|---|---|---|---|---|")
+        for (task, method, name), runs in groups.items():
+            ends = "; ".join(f"{run['seed']}: {course(run)}" for run in sorted(runs, key=lambda run: run["seed"]))
+            coverage = ", ".join(f"{run['curves']['coverage'][-1][1]:.2f}" for run in runs)
+            print(f"| {task} | {method} | {name} | {ends} | {coverage} |")
+
+
+@dataclass
 class Lapse:
     """Reward and visits over time: a row per run, a column per moment."""
 
@@ -170,6 +191,18 @@ def summary(folder: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def variant(result: dict[str, Any]) -> str:
+    """What stands between method and seed in the name of a run."""
+    return str(result["name"][len(f"{result['task']}-{result['method']}") : -len(f"-{result['seed']}")].lstrip("-"))
+
+
+def course(result: dict[str, Any]) -> str:
+    """First success and what became of it."""
+    first = "–" if result["solved_at"] is None else f"{result['solved_at'] / 1000:.0f}"
+    end = f"{result['steps'] / 1000:.0f}"
+    return f"{first} → {end}" if result["stopped"] else f"{first} → {result['final_success']:.1f} at {end}"
+
+
 def curve(rows: list[dict[str, Any]], name: str) -> list[list[float]]:
     """[step, value] of each row that has it."""
     return [[row["step"], round(row[name], 4)] for row in rows if row.get(name) is not None]
@@ -184,7 +217,7 @@ def load(results: Path) -> Iterator[dict[str, Any]]:
 def main(argv: list[str] | None = None) -> None:
     """Entry point."""
     tyro.extras.subcommand_cli_from_dict(
-        {"run": Run, "collect": Collect, "figure": Figure, "lapse": Lapse}, args=argv
+        {"run": Run, "collect": Collect, "figure": Figure, "table": Table, "lapse": Lapse}, args=argv
     ).run()
 
 

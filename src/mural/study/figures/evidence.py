@@ -1,4 +1,4 @@
-"""Success over steps for each task: a line per method (mean of the seeds), and their range."""
+"""Success over steps for each task: a line per method (mean of the seeds), their range, dots where runs were solved."""
 
 from __future__ import annotations
 
@@ -35,6 +35,9 @@ def draw(results: Path, out: Path) -> str:
             colour = COLOURS.get(method, "black")
             axis.plot(steps / 1000, values.mean(axis=0), color=colour, label=f"{method} ({len(runs)})")
             axis.fill_between(steps / 1000, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.15, lw=0)
+            for run in runs:
+                if run["stopped"]:
+                    axis.plot(run["steps"] / 1000, run["final_success"], "o", color=colour, ms=5, clip_on=False)
         ends = ", ".join(
             f"{method} {np.mean([r['final_success'] for r in runs]):.2f}" for method, runs in sorted(methods.items())
         )
