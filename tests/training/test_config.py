@@ -1,12 +1,14 @@
 """Settings: read, merged, checked, written, and read again the same."""
 
+import dataclasses
 import json
 
 import pytest
 
+from mural import tasks
 from mural.rewards import METHODS, UnknownMethodError
 from mural.training.config import ConfigError, RunConfig, from_dict, merge, overlay, read, to_dict, validate
-from mural.training.presets import resolve
+from mural.training.presets import matching, resolve
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
@@ -21,6 +23,41 @@ def test_round_trip(method):
 def test_a_method_brings_its_own_settings():
     config = from_dict({"method": "vice"})
     assert isinstance(config.reward, METHODS["vice"].config)
+
+
+def leaves(values, where=""):
+    """Dotted names and values."""
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from leaves(value, f"{where}{name}.")
+        else:
+            yield f"{where}{name}", value
+
+
+@pytest.mark.parametrize("preset", ["fast", "paper"])
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_presets_change_what_they_name_and_nothing_else(method, preset):
+    """A method's own choices for its parts (no meta-training, no positives) hold where no rule speaks of them."""
+    default = to_dict(from_dict({"method": method, "preset": preset}))
+    for task in tasks.TASKS:
+        rules = [merge({}, rule.values) for rule in matching(task, method, preset)]
+        named = {name for rule in rules for name, _ in leaves(rule)} | {"task"}
+        resolved = dict(leaves(to_dict(resolve(task, method, preset))))
+        for name, value in leaves(default):
+            assert name in named or resolved[name] == value, name
+
+
+def test_ablations_are_ablations():
+    for preset in ("fast", "paper"):
+        plain = resolve("zigzag-maze", "mural-no-meta", preset).reward.classifier
+        assert not plain.meta_training
+        assert (
+            dataclasses.replace(plain, meta_training=True) == resolve("zigzag-maze", "mural", preset).reward.classifier
+        )
+        negatives = resolve("sawyer-door", "mural-negatives", preset).reward
+        assert (negatives.novelty.positives, negatives.classifier.reward) == (0, "prob")
+        full = resolve("sawyer-door", "mural", preset).reward.classifier
+        assert dataclasses.replace(negatives.novelty, positives=full.positives) == full
 
 
 @pytest.mark.parametrize(

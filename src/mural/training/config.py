@@ -155,9 +155,9 @@ def to_dict(config: Any) -> dict[str, Any]:
 
 
 def from_dict(values: Mapping[str, Any]) -> RunConfig:
-    """Settings from nested values; what is missing has its default, what is unknown is an error."""
+    """Settings from nested values; what is missing has the method's default, what is unknown is an error."""
     method = find_method(str(values.get("method", "mural")))
-    return validate(build(RunConfig, {"reward": {}, **values}, {"reward": method.config}))
+    return validate(build(RunConfig(reward=method.config()), values))
 
 
 def overlay(config: RunConfig, values: Mapping[str, Any]) -> RunConfig:
@@ -176,25 +176,29 @@ def merge(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def build(cls: Any, values: Mapping[str, Any], concrete: Mapping[str, type] | None = None, where: str = "") -> Any:
-    """A dataclass from a mapping, checked against its annotations."""
-    hints = typing.get_type_hints(cls)
-    known = {f.name for f in dataclasses.fields(cls) if f.init}
-    arguments = {}
+def build(base: Any, values: Mapping[str, Any], where: str = "") -> Any:
+    """A dataclass with some values replaced, within dataclasses that it holds one by one; checked by annotations."""
+    hints = typing.get_type_hints(type(base))
+    known = {f.name for f in dataclasses.fields(base) if f.init}
+    changes = {}
     for name, value in values.items():
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {where}{near[0]}?" if near else f"; known are {', '.join(sorted(known))}"
             raise ConfigError(f"there is no setting {where}{name}{hint}")
-        arguments[name] = convert((concrete or {}).get(name, hints[name]), value, f"{where}{name}")
-    return cls(**arguments)
+        old = getattr(base, name)
+        if dataclasses.is_dataclass(old) and isinstance(value, Mapping):
+            changes[name] = build(old, value, f"{where}{name}.")
+        else:
+            changes[name] = convert(hints[name], value, f"{where}{name}")
+    return dataclasses.replace(base, **changes)
 
 
 def convert(hint: Any, value: Any, where: str) -> Any:
     """A JSON value as the annotated type, or a `ConfigError`."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
-        return build(hint, value, where=f"{where}.")
+        return build(hint(), value, f"{where}.")
     if origin is Literal:
         if value in arguments:
             return value

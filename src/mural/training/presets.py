@@ -41,26 +41,25 @@ CLASSIFIERS = "mural|mural-no-meta"
 VICE = "vice|vice-count|vice-rnd|icm|vae-density|mural-negatives"
 
 
+def _nml(values: Mapping[str, Any], source: str, task: str = "*", preset: str = "*") -> tuple[Rule, ...]:
+    """Settings of meta-NML, wherever a method has it; that of `mural-negatives` keeps its own number of positives."""
+    alone = {name: value for name, value in values.items() if name != "positives"}
+    return (
+        Rule({f"reward.classifier.{name}": value for name, value in values.items()}, source, task, CLASSIFIERS, preset),
+        Rule(
+            {f"reward.novelty.{name}": value for name, value in alone.items()}, source, task, "mural-negatives", preset
+        ),
+    )
+
+
 def _paper_table(task: str, caption: str, mural: tuple[Any, ...], vice: tuple[Any, ...], ddl: int) -> tuple[Rule, ...]:
     """A table of the paper: MURAL (hidden, λ_dist, k_query), VICE (n_VICE, mixup, decay), DDL's steps per epoch."""
     source = f"paper, table of {caption}"
     hidden, width, query = mural
     steps, mixup, decay = vice
     return (
-        Rule(
-            {"reward.classifier.kernel_width": width, "reward.classifier.query_weight": query},
-            source,
-            task,
-            CLASSIFIERS,
-        ),
-        Rule(
-            {"reward.novelty.kernel_width": width, "reward.novelty.query_weight": query},
-            source,
-            task,
-            "mural-negatives",
-        ),
-        Rule({"reward.classifier.hidden": hidden}, source, task, CLASSIFIERS, "paper"),
-        Rule({"reward.novelty.hidden": hidden}, source, task, "mural-negatives", "paper"),
+        *_nml({"kernel_width": width, "query_weight": query}, source, task),
+        *_nml({"hidden": hidden}, source, task, "paper"),
         Rule({"reward.classifier.steps": steps, "reward.classifier.mixup": mixup}, source, task, VICE),
         Rule({"reward.classifier.weight_decay": decay}, source, task, "vice"),
         Rule({"reward.distance.steps": ddl}, f"{source}: N_d and training interval, as steps per 1000", task, "ddl"),
@@ -74,23 +73,38 @@ RULES: tuple[Rule, ...] = (
         "paper, table of general hyperparameters",
         preset="paper",
     ),
-    Rule(
+    *_nml(
         {
-            "reward.classifier.train_points": 63,
-            "reward.classifier.adapt_points": 63,
-            "reward.classifier.step_size": 0.01,
-            "reward.classifier.outer_points": None,
-            "reward.classifier.negatives": 1024,
-            "reward.classifier.positives": 1024,
-            "reward.classifier.counts": False,
-            "reward.classifier.outside_share": 0.0,
-            "reward.classifier.first_epochs": 10,
-            "reward.classifier.epochs": 1,
+            "train_points": 63,
+            "adapt_points": 63,
+            "step_size": 0.01,
+            "outer_points": None,
+            "negatives": 1024,
+            "positives": 1024,
+            "counts": False,
+            "outside_share": 0.0,
+            "first_epochs": 10,
+            "epochs": 1,
         },
         "paper, table of general hyperparameters (64-point batches, 128 query points, D of 2048); "
         "α, first meta-epochs and outer batch from the released code",
-        method=CLASSIFIERS,
         preset="paper",
+    ),
+    *_nml(
+        {
+            "step_size": 0.1,
+            "negatives": 768,
+            "positives": 256,
+            "counts": True,
+            "train_points": 256,
+            "adapt_points": None,
+            "outer_points": 64,
+            "outside_share": 1 / 3,
+            "first_epochs": 30,
+            "epochs": 1,
+        },
+        "docs/experiments.md: a crisp map (0 where visited, 0.5 beyond, 1 at the examples)",
+        preset="fast",
     ),
     Rule(
         {"reward.bonus.steps": 100},
@@ -156,18 +170,10 @@ RULES: tuple[Rule, ...] = (
         "*",
         "fast",
     ),
-    Rule(
-        {"reward.classifier.kernel_width": 0.25, "reward.classifier.hidden": [128, 128]},
+    *_nml(
+        {"kernel_width": 0.25, "hidden": [128, 128]},
         "docs/experiments.md: with counts, 0.5 darkens the frontier further than the agent strays",
         MAZES,
-        CLASSIFIERS,
-        "fast",
-    ),
-    Rule(
-        {"reward.novelty.kernel_width": 0.25, "reward.novelty.hidden": [128, 128]},
-        "as for mural",
-        MAZES,
-        "mural-negatives",
         "fast",
     ),
     Rule(
@@ -190,11 +196,10 @@ RULES: tuple[Rule, ...] = (
         "*",
         "fast",
     ),
-    Rule(
-        {"reward.classifier.kernel_width": 0.05, "reward.classifier.hidden": [128, 128]},
+    *_nml(
+        {"kernel_width": 0.05, "hidden": [128, 128]},
         "docs/experiments.md: in metres, with counts, 0.25 darkens all that the hand can reach",
         "sawyer-door",
-        CLASSIFIERS,
         "fast",
     ),
     Rule({"reward.env_scale": 1.0}, "its hidden rewards are added to the learned one", "double-maze", "mural"),
