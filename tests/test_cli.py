@@ -36,6 +36,12 @@ def test_examples_to_file_and_picture(capsys, tmp_path):
     assert np.linalg.norm(examples - [3, 3], axis=1).max() < 0.5
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "20 examples" in said
+    assert f"\n{out}\n" in said
+
+
+def test_examples_say_where_they_are(capsys, tmp_path):
+    said = run(capsys, "examples", "zigzag-maze", "--n", "3", "--out", str(tmp_path / "e.v2"))
+    assert np.load(said.splitlines()[-1])["examples"].shape == (3, 2)
 
 
 def test_a_wrong_name_gets_the_nearest_right_one(capsys):

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from mural import cli
+from mural.cli.settings import leaves
 from mural.rewards import METHODS
-from mural.training import checkpoint, metrics
+from mural.training import checkpoint, metrics, presets
+from mural.training.config import to_dict
 
 TINY = [  # actions are random all the time: nothing is learned, so nothing is compiled
     "--steps", "100000", "--loop.random-steps", "100000", "--loop.epoch-steps", "100", "--loop.replay-size", "100000",
@@ -104,6 +106,9 @@ def test_a_method_of_ones_own(home, capsys):
 def test_tasks_with_wrong_names_get_the_nearest(home, capsys):
     assert "'zigzag-maze'" in failing(capsys, "train", "zigzag-mase")
     assert "Pendulum-v1" in failing(capsys, "train", "Pendulun-v1")
+    for name in ("zigzg-maze", "Pendulun-v1"):
+        assert failing(capsys, "methods", "--task", name) == failing(capsys, "train", name)
+    cli.main(["methods", "--task", "Pendulum-v1"])
 
 
 def test_presets_are_listed_with_their_sources(capsys):
@@ -111,3 +116,25 @@ def test_presets_are_listed_with_their_sources(capsys):
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert all(row["source"] and row["methods"] for row in rows)
     assert 1024 in [row["value"] for row in rows if row["setting"] == "sac.batch_size"]
+
+
+def test_listed_presets_are_those_in_force(capsys):
+    cli.main(["methods", "--task", "zigzag-maze", "--json"])
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["setting"] for row in rows] == sorted(row["setting"] for row in rows)
+    for method in METHODS:
+        settings = dict(leaves(to_dict(presets.resolve("zigzag-maze", method))))
+        listed = [(row["setting"], row["value"]) for row in rows if method in words(row["methods"])]
+        assert len({name for name, _ in listed}) == len(listed)
+        assert all(settings[name] == value for name, value in listed)
+
+
+def words(methods):
+    return METHODS if methods == "all" else methods.split(", ")
+
+
+def test_a_module_for_each_import(home, capsys):
+    for command in (["resume"], ["eval"], ["policy", "export"]):
+        assert "there is no run in mine" in failing(capsys, *command, "--import", "json", "--import", "csv", "mine")
+        assert "Unrecognized options: csv" in failing(capsys, *command, "mine", "--import", "json", "csv")
+    assert "Unrecognized options: csv" in failing(capsys, "train", "zigzag-maze", "--import", "json", "csv")

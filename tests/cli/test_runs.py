@@ -69,6 +69,11 @@ def test_resume_goes_on_and_knows_when_it_is_done(home, name, capsys):
     assert metrics.read(home / "runs" / name / "metrics.jsonl")[-1]["step"] == 400
     cli.main(["resume", f"runs/{name}"])
     assert "all of its 400 steps" in capsys.readouterr().out
+    cli.main(["resume", name, "--steps", "500", "--set", "sac.learning_rate=1e-5", "--set", "loop.stale=true"])
+    config = json.loads((home / "runs" / name / "config.json").read_text())
+    assert (config["steps"], config["sac"]["learning_rate"], config["loop"]["stale"]) == (500, 1e-5, True)
+    assert "NAME=VALUE" in failing(capsys, "resume", name, "--set", "sac.gamma")
+    assert "did you mean sac.gamma" in failing(capsys, "resume", name, "--set", "sac.gama=0.9")
 
 
 def test_eval_as_json_with_video_and_picture(home, name, capsys):

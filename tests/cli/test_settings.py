@@ -47,9 +47,37 @@ def test_the_task_may_come_after_flags():
 
 
 def test_values_of_a_flag():
-    argv = ["t", "--import", "a", "b", "--method=vice", "--import=c", "--sac.hidden", "3"]
-    assert values_of(argv, "--import") == ["a", "b", "c"]
+    argv = ["t", "--import", "a", "task", "--method=vice", "--import=c", "--sac.hidden", "3", "--import"]
+    assert values_of(argv, "--import") == ["a", "c"]
     assert values_of(argv, "--method") == ["vice"]
+
+
+@pytest.mark.parametrize("before", [["--import", "json"], ["--preset", "paper"], ["--method", "vice"]])
+def test_the_task_may_come_right_after_a_value(before):
+    assert parse([*before, "zigzag-maze"]) == parse(["zigzag-maze", *before])
+
+
+def test_modules_are_imported_one_by_one():
+    parsed = parse(["--import", "json", "--import", "csv", "zigzag-maze"])
+    assert parsed.config == presets.resolve("zigzag-maze")
+
+
+def test_a_file_and_a_flag_of_different_presets(tmp_path):
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(to_dict(presets.resolve("zigzag-maze"))))
+    with pytest.raises(ConfigError, match=r"config\.json is of the fast preset.*leave out --preset, or --config"):
+        parse(["zigzag-maze", "--config", str(file), "--preset", "paper"])
+    assert parse(["zigzag-maze", "--config", str(file), "--preset", "fast"]).config == presets.resolve("zigzag-maze")
+    file.write_text('{"seed": 3}')
+    paper = parse(["zigzag-maze", "--config", str(file), "--preset", "paper"]).config
+    assert paper == presets.resolve("zigzag-maze", preset="paper", overrides={"seed": 3})
+
+
+def test_steps_that_teach_nothing():
+    for few in (["--steps", "900"], ["--steps", "1600", "--loop.random-steps", "1500"]):
+        with pytest.warns(UserWarning, match=r"nothing will be learned; ask for more than [12]000"):
+            parse(["zigzag-maze", *few])
+    parse(["zigzag-maze", "--steps", "1001"])
 
 
 def test_folders_are_named_after_the_run(tmp_path):

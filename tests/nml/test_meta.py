@@ -183,6 +183,11 @@ def test_queries_come_from_d_and_from_outside_in_the_right_shares():
         assert not matches[:, 3].any()  # it represents nothing
         if share == 0:
             assert matches.any(0).sum() == N - 1
+    for label in (0, 1):
+        config = MetaNML(outside_share=0.0, query_class=label)
+        queries = np.asarray(meta.draw_queries(config, data, 300, key=jax.random.key(0)))
+        matches = (queries[:, None] == np.asarray(data.x)[None]).all(-1)
+        assert set(np.asarray(data.y)[matches.argmax(1)]) == {label}
 
 
 def trained(config, state, data, epochs, key):

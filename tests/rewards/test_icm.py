@@ -6,10 +6,13 @@ import jax
 import numpy as np
 import pytest
 
+import mural
 from mural.rewards.base import METHODS
 from mural.rewards.icm import Curiosity
+from mural.rewards.vice import ExamplesError
 from tests.rewards import synthetic
 from tests.rewards.test_vice import forward
+from tests.rewards.tiny import TinyRoom
 
 KEY, PROBLEM = jax.random.key(0), synthetic.problem()
 SMALL = Curiosity(hidden=(32,), features=8, steps=300, batch_size=64, learning_rate=3e-3)
@@ -62,3 +65,10 @@ def test_method_with_and_without_classifier():
     assert [(t.name, t.scale) for t in config.terms()] == [("bonus", 1.0)]
     with_classifier = dataclasses.replace(config, classifier_scale=0.5, bonus_scale=2.0)
     assert [(t.name, t.scale) for t in with_classifier.terms()] == [("classifier", 0.5), ("bonus", 2.0)]
+
+
+def test_examples_are_needed_for_the_classifier_alone():
+    agent = mural.Agent(TinyRoom(), method="icm")
+    assert agent.run.world.examples is None
+    with pytest.raises(ExamplesError, match="no success examples"):
+        mural.Agent(TinyRoom(), method="icm", config={"reward.classifier_scale": 1.0})

@@ -7,12 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import mural
 from mural.nml.tabular import Grid
 from mural.rewards import grid
 from mural.rewards.base import METHODS
 from mural.rewards.grid import BoundsError
 from mural.rewards.vice_count import CountBonus, PlaceError
 from tests.rewards import synthetic
+from tests.rewards.tiny import TinyRoom, examples
 
 KEY, PROBLEM = jax.random.key(0), synthetic.problem()
 
@@ -72,3 +74,14 @@ def test_method_and_what_it_cannot_do():
         learn(CountBonus(), [[np.nan, 0.0]])
     with pytest.raises(BoundsError, match="low below high"):
         CountBonus(low=1.0, high=1.0).init(PROBLEM, key=KEY)
+
+
+def test_what_is_counted_where_the_environment_may_not_say(recwarn):
+    class Placeless(TinyRoom):
+        xy = property()
+
+    mural.Agent(TinyRoom(), examples(), method="vice-count")
+    with pytest.warns(UserWarning, match=r"info\['xy'\].*it counts noise and place\[0\]$"):
+        mural.Agent(Placeless(), examples(), method="vice-count")
+    mural.Agent(Placeless(), examples(), method="vice")
+    assert not recwarn

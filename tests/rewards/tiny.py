@@ -28,12 +28,16 @@ class TinyRoom(gymnasium.Env[dict[str, np.ndarray], np.ndarray]):
         self.observation_space = spaces.Dict({"noise": spaces.Box(-9.0, 9.0, (1,), np.float64), "place": box})
         self.action_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
 
+    def xy(self) -> np.ndarray:
+        """Where the agent is."""
+        return self.place.copy()
+
     def _observe(self) -> dict[str, np.ndarray]:
         return {"noise": self.np_random.normal(size=1).clip(-9, 9), "place": self.place.copy()}
 
     def _info(self) -> dict[str, Any]:
         distance = float(np.linalg.norm(self.place - GOAL))
-        return {"distance": distance, "l2": distance, "is_success": distance < 0.3, "xy": self.place.copy()}
+        return {"distance": distance, "l2": distance, "is_success": distance < 0.3, "xy": self.xy()}
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         super().reset(seed=seed)

@@ -144,10 +144,37 @@ def test_dict_observations_and_classifier_keys(tmp_path):
     loaded = mural.Agent.load(tmp_path / "run", env=Hand())
     np.testing.assert_array_equal(loaded.reward(OBS), agent.reward(OBS))
     np.testing.assert_array_equal(loaded.predict(whole)[0], action)
-    assert mural.Agent(Hand(), small.examples(), classifier_slice=slice(1, 3), config=settings).run.world.columns == (
-        1,
-        2,
-    )
+    for chosen in ({"classifier_slice": slice(1, 3)}, {"classifier_slice": [1, 2]}, {"classifier_keys": "place"}):
+        assert mural.Agent(Hand(), small.examples(), config=settings, **chosen).run.world.columns == (1, 2)
+
+
+def test_a_run_on_ones_own_environment_is_loaded_with_one(tmp_path):
+    mural.Agent(small.Field(), small.examples(), config=small.MURAL).save(tmp_path / "run")
+    with pytest.raises(UnknownTaskError, match=r"no task 'Field'.*mural\.Agent\.load\('.*run', env=\.\.\.\)"):
+        mural.Agent.load(tmp_path / "run")
+
+
+class Tall(small.Field):
+    """An observation that looks like a batch of one."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (1, 2), np.float32)
+
+
+def test_what_is_one_observation_and_what_are_many(agent):
+    tall = mural.Agent(Tall(), small.examples()[:, None], config=small.MURAL)
+    assert tall.predict(OBS[:1])[0].shape == (2,)
+    assert tall.predict(OBS)[0].shape == (2, 2)
+    np.testing.assert_allclose(tall.predict(OBS)[0][0], tall.predict(OBS[:1])[0], rtol=1e-5)
+    assert agent.predict(OBS[:1])[0].shape == (1, 2)
+
+
+def test_observations_that_are_not_finite_are_named(agent):
+    bad = OBS.copy()
+    bad[1, 0] = np.nan
+    with pytest.raises(ValueError, match=r"^observation\[0\] is nan, which is not finite"):
+        agent.predict(bad[1])
+    with pytest.raises(ValueError, match=r"^row 1: observation\[0\] is nan, which is not finite"):
+        agent.predict(bad)
 
 
 def changed(**spaces):
@@ -220,6 +247,23 @@ def test_a_whole_config():
     agent = mural.Agent("zigzag-maze", config=config)
     assert agent.config is config
     agent.close()
+    mural.Agent("mural/ZigzagMaze-v0", method="mural", preset="fast", seed=9, config=config).close()
+
+
+@pytest.mark.parametrize(
+    ("task", "given"),
+    [
+        ("spiral-maze", {}),
+        ("zigzag-maze", {"method": "vice"}),
+        ("zigzag-maze", {"preset": "paper"}),
+        ("zigzag-maze", {"seed": 1}),
+        ("zigzag-maze", {"classifier_slice": "0"}),
+    ],
+)
+def test_a_whole_config_is_not_contradicted(task, given):
+    name, value = next(iter(given.items()), ("task", task))
+    with pytest.raises(ConfigError, match=f"^{name} is {value!r}, and .* in the RunConfig"):
+        mural.Agent(task, config=RunConfig(), **given)
 
 
 @pytest.mark.parametrize(
@@ -227,3 +271,8 @@ def test_a_whole_config():
 )
 def test_selections_as_text(given, text):
     assert as_text(given) == text
+
+
+def test_masks_are_no_columns():
+    with pytest.raises(SpaceError, match="list of columns"):
+        as_text([True, False])

@@ -22,6 +22,10 @@ class Broken(Field):
             return obs, reward, ended, truncated, info
         if self.what == "raise":
             raise ZeroDivisionError("motor 3")
+        if self.what == "key":
+            return {}["velocity"]
+        if self.what == "bare":
+            raise AssertionError
         return {
             "nan": (np.array([0.1, np.nan]), reward, ended, truncated, info),
             "inf": (np.array([np.inf, 0.1]), reward, ended, truncated, info),
@@ -92,7 +96,9 @@ def test_a_restart_repeats_everything():
 @pytest.mark.parametrize(
     ("what", "told"),
     [
-        ("raise", "motor 3"),
+        ("raise", "ZeroDivisionError: motor 3"),
+        ("key", r"KeyError: 'velocity'\."),
+        ("bare", r"AssertionError\."),
         ("nan", "nan, which is not finite"),
         ("inf", "inf, which is not finite"),
         ("shape", r"shape \(3,\); the space says \(2,\)"),
@@ -113,7 +119,11 @@ def test_what_cannot_be_learned_from_is_saved(tmp_path, what, told):
         np.testing.assert_array_equal(saved["obs"], one.obs[0])
         np.testing.assert_array_equal(saved["action"], [0, 0])
         assert int(saved["step"]) == 3
-        assert len(saved["returned"]) == (what != "raise")
+        assert len(saved["returned"]) == (what not in ("raise", "key", "bare"))
+    trace = (tmp_path / "failure" / "traceback.txt").read_text()
+    assert str(tmp_path / "failure" / "traceback.txt") in str(error.value)
+    assert trace.startswith("Traceback")
+    assert ("in step\n" in trace) == (what in ("raise", "key", "bare"))
 
 
 def test_a_reset_that_fails_is_named():
@@ -121,7 +131,7 @@ def test_a_reset_that_fails_is_named():
         def reset(self, **_):
             raise OSError("no answer")
 
-    with pytest.raises(EnvironmentFailure, match="reset: no answer"):
+    with pytest.raises(EnvironmentFailure, match="reset: OSError: no answer"):
         collector(Stuck()).restart([0])
 
 

@@ -96,6 +96,40 @@ def test_what_cannot_be(name, value):
         resolve("zigzag-maze", overrides={name: value})
 
 
+@pytest.mark.parametrize(
+    ("method", "name", "value"),
+    [
+        ("mural", "classifier.negatives", 0), ("mural", "classifier.kernel_width", 0.0),
+        ("mural", "classifier.hidden", [8, 0]), ("mural", "scale", float("nan")),
+        ("mural", "classifier.epochs", -1), ("mural", "classifier.outside_share", 1.5), ("vice", "classifier.steps", 0),
+        ("vice", "classifier.mixup", -1.0), ("mural", "classifier.adapt_points", 0),
+        ("vice-count", "bonus.bins", 0), ("vice-rnd", "bonus.learning_rate", 0.0), ("icm", "bonus.features", 0),
+        ("vae-density", "bonus.draws", 0), ("ddl", "distance.batch_size", 0), ("cnml", "logistic.negatives", 0),
+    ],
+)  # fmt: skip
+def test_what_a_reward_cannot_be(method, name, value):
+    with pytest.raises(ConfigError, match=rf"^reward\.{name} is .*; it must"):
+        resolve("zigzag-maze", method, overrides={f"reward.{name}": value})
+
+
+def test_what_a_reward_only_just_can_be():
+    none = {"positives": 0, "epochs": 0, "first_epochs": 0, "outside_share": 0.0, "kernel_width": None, "hidden": []}
+    resolve("zigzag-maze", overrides={f"reward.classifier.{name}": value for name, value in none.items()})
+    resolve("zigzag-maze", overrides={"reward.scale": -1.0, "reward.classifier.kernel_width": float("inf")})
+    resolve("zigzag-maze", "vice", overrides={"reward.classifier.mixup": 0.0, "reward.classifier.weight_decay": 0.0})
+
+
+def test_a_method_of_ones_own_may_have_other_defaults():
+    @dataclasses.dataclass(frozen=True)
+    class Mine:
+        steps: int = 0
+        bins: int = 4
+
+    assert validate(RunConfig(reward=Mine())).reward == Mine()
+    with pytest.raises(ConfigError, match=r"reward\.bins is 0"):
+        validate(RunConfig(reward=Mine(bins=0)))
+
+
 def test_what_only_just_can_be():
     for name, value in {"sac.tau": 1.0, "sac.gamma": 0.0, "loop.updates_per_step": 0.0, "loop.held_out": 0.0}.items():
         validate(resolve("zigzag-maze", overrides={name: value}))

@@ -91,6 +91,14 @@ def test_state_round_trip(world):
     np.testing.assert_array_equal([again.low, again.high], [seen.low, seen.high])
 
 
+def test_calibration_is_that_of_the_classifier(world):
+    """Also where another part with a probability comes first."""
+    novelty = type("Term", (), {"name": "novelty", "part": type("Always", (), {"probability": lambda *_: 1 / 0})()})
+    term = type("Term", (), {"name": "classifier", "part": Half()})
+    seen = Diagnostics(world).classifier((novelty, term), {"classifier": None}, np.zeros((FRESH, 2), np.float32))
+    assert "calibration/brier" in seen
+
+
 class Half:
     """Says how many of the states lie on the right."""
 

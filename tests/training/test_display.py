@@ -1,6 +1,7 @@
 """Progress on a terminal and off it."""
 
 import io
+import re
 import sys
 from types import SimpleNamespace
 
@@ -41,6 +42,7 @@ def test_lines_are_aligned():
     lines = [line(row(epoch), 100000, None) for epoch in (1, 2, 900)]
     assert len({text.index("coverage") for text in lines}) == 1
     assert "25%" in lines[1]
+    assert [re.search(r"  epoch +(\d+)  ", text)[1] for text in lines] == ["1", "2", "900"]
     assert "–" in lines[0]
 
 
@@ -61,6 +63,13 @@ def test_off_a_terminal_there_is_a_line_per_epoch(capsys):
     assert sum("alarm" in text for text in out) == 1  # said once, not with every epoch
     assert out[-1] == "look here"
     assert "\x1b" not in "".join(out)
+
+
+def test_steps_are_those_of_whole_epochs(capsys):
+    shown = Plain()
+    shown.begin(RUN, 90)
+    shown.row(row(1), {"total": 2.0})
+    assert "100/100 " in capsys.readouterr().out
 
 
 def test_on_a_terminal_there_is_a_live_view():

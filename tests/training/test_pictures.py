@@ -3,6 +3,7 @@
 import importlib.util
 
 import gymnasium
+import jax
 import numpy as np
 import pytest
 from matplotlib.image import imread
@@ -10,7 +11,8 @@ from PIL import Image
 
 import mural
 from mural.training import pictures, video
-from mural.training.pictures import final_picture, plane_of, reward_map, run_picture, trajectory
+from mural.training.pictures import RESOLUTION, final_picture, plane_of, reward_map, run_picture, trajectory
+from mural.training.run import NotOfStatesError
 from mural.training.video import VideoError, record
 
 TINY = {
@@ -84,6 +86,28 @@ def test_told_rewards_have_no_map_and_states_without_a_plane_no_picture(tmp_path
     assert visits.shape[1] < 1.2 * visits.shape[0]
     assert run_picture(explored("Pendulum-v1", method="sac").run, tmp_path / "none.png") is None
     assert not (tmp_path / "none.png").exists()
+
+
+def test_rewards_that_states_alone_do_not_have(tmp_path):
+    """Counts are those of the place, which the shuffled maze's states are not; curiosity is about transitions."""
+    small = {"reward.classifier.hidden": [8], "reward.classifier_scale": 0.0}
+    shuffled = explored("shuffled-maze", method="vice-count", **small)
+    shuffled.run._learn_reward(jax.random.key(0))
+    with pytest.raises(NotOfStatesError, match="places"):
+        shuffled.run.reward_of(np.zeros((1, 2), np.float32))
+    plane = plane_of(shuffled.run)
+    values = reward_map(shuffled.run, plane)
+    quarter = RESOLUTION // 4  # the start is at the lower left, where all hundred steps were
+    assert values[:quarter, :quarter].mean() < 1
+    np.testing.assert_allclose(values[-quarter:, -quarter:], 1, rtol=1e-6)
+    explored("zigzag-maze", method="vice-count", **small).run.reward_of(np.zeros((1, 2), np.float32))
+    curious = explored("zigzag-maze", method="icm")
+    with pytest.raises(NotOfStatesError, match="action and obs"):
+        curious.run.reward_of(np.zeros((1, 2), np.float32))
+    curious.run.random_epochs = shuffled.run.random_epochs = 0
+    one, two = (run_picture(agent.run, tmp_path / "p.png").shape for agent in (curious, shuffled))
+    assert one[1] < 1.2 * one[0]
+    assert two[1] > 1.7 * two[0]
 
 
 def test_shuffled_cells_are_drawn_where_they_are():

@@ -1,7 +1,10 @@
 """A run: nothing is compiled twice, what goes on is what would have gone on, and what goes wrong has a name."""
 
 import json
+import re
 import resource
+import shutil
+import tempfile
 import warnings
 
 import jax
@@ -12,7 +15,7 @@ import mural
 from mural.training import checkpoint, trees
 from mural.training.collect import EnvironmentFailure
 from mural.training.config import ConfigError
-from mural.training.folder import RunFolder
+from mural.training.folder import Recorder, RunFolder, RunningError, UnsavedError
 from mural.training.run import BrokenOffError, DivergenceError
 from mural.training.train import LAST, Silent, solved
 from tests.training import small
@@ -166,17 +169,80 @@ def test_a_full_disk_does_not_stop_the_training(tmp_path):
     display = Said()
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, hard))
     try:
-        agent.learn(120, display=display)
+        with pytest.raises(UnsavedError, match=r"checkpoints are intact.*will repeat.*agent\.save\(path\)"):
+            agent.learn(120, display=display)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert agent.steps == 240
     assert max(checkpoint.listing(tmp_path)) == 120
     assert any("checkpoints are intact" in line and "tried again" in line for line in display.told)
     assert any("metrics.jsonl are intact" in line for line in display.told)
-    assert "will repeat" in display.told[-1]
+    agent.save(tmp_path / "elsewhere")
+    assert arrays(mural.Agent.load(tmp_path / "elsewhere", env=small.Field())) == arrays(agent)
     loaded = mural.Agent.load(tmp_path, env=small.Field()).learn(120, progress=False)
     assert arrays(loaded) == arrays(agent)
     assert [row["step"] for row in RunFolder(tmp_path).rows()] == [60, 120, 180, 240]
+
+
+def test_without_any_checkpoint_none_is_said_to_be_intact(tmp_path):
+    agent = agent_of("sac", tmp_path / "run", **{"watch.checkpoint_every": 100})
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, hard))
+    try:
+        with pytest.raises(UnsavedError, match="the first checkpoint, of step 120") as told:
+            agent.learn(120, display=Said())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "intact" not in str(told.value)
+
+
+def test_a_last_state_that_went_elsewhere_can_be_brought_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    agent = agent_of("sac", tmp_path / "run", **{"watch.checkpoint_every": 100}).learn(120, progress=False)
+    agent.run.advance()
+    recorder = Recorder(RunFolder(tmp_path / "run"), agent.run, print)
+    told = recorder._save_elsewhere()
+    recorder.close()
+    where, into = re.search(r"is in (\S+): move that folder into (\S+),", told).groups()
+    shutil.move(where, into)
+    assert arrays(mural.Agent.load(tmp_path / "run", env=small.Field())) == arrays(agent)
+
+
+def test_one_process_trains_a_run(tmp_path):
+    """A lock of the folder is one of its open descriptor: a second one here is as one in another process."""
+    agent = agent_of("sac", tmp_path).learn(120, progress=False)
+    before = (tmp_path / "metrics.jsonl").read_bytes()
+    told = []
+
+    class Second(Said):
+        def row(self, row, timing):
+            with pytest.raises(RunningError, match="mural watch") as error:
+                mural.Agent.load(tmp_path, env=small.Field()).learn(60, progress=False)
+            told.append(error)
+
+    agent.learn(60, display=Second())
+    assert len(told) == 1
+    assert (tmp_path / "metrics.jsonl").read_bytes().startswith(before)
+    assert [row["step"] for row in RunFolder(tmp_path).rows()] == [60, 120, 180]
+    mural.Agent.load(tmp_path, env=small.Field()).learn(60, progress=False)
+
+
+def test_a_folder_knows_how_far_its_run_is_to_go_and_with_which_settings(tmp_path):
+    agent_of("sac", tmp_path).learn(120, progress=False)
+    assert RunFolder(tmp_path).config().steps == 120
+    again = mural.Agent.load(tmp_path, env=small.Field(), config={"sac.learning_rate": 1e-5}).learn(60, progress=False)
+    config = RunFolder(tmp_path).config()
+    assert (config.steps, config.sac.learning_rate) == (180, 1e-5)
+    again.save(tmp_path)
+    assert again.run.config == config
+
+
+def test_rewards_kept_as_they_were_are_still_logged(tmp_path):
+    agent = agent_of("vice", tmp_path, **{"loop.stale": True}).learn(240, progress=False)
+    rows = RunFolder(tmp_path).rows()
+    kept = np.asarray(agent.run.replay.rows.reward).reshape(-1)[:180]
+    assert rows[-1]["reward/mean"] == pytest.approx(kept.mean(), rel=1e-5)
+    assert rows[-1]["reward/above_half"] == pytest.approx((kept > 0.5).mean())
 
 
 def test_rows_that_did_not_fit_are_written_when_there_is_room(tmp_path):

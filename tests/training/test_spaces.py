@@ -75,7 +75,8 @@ def test_what_the_classifier_sees() -> None:
     assert columns(classifier_keys="arm") == [0, 1, 2, 3, 4]
     assert columns(classifier_slice="5:") == columns(classifier_slice=slice(-3, None)) == [5, 6, 7]
     assert columns(classifier_slice="0:8:3") == [0, 3, 6]
-    assert columns(classifier_slice=[7, 2, -8]) == [7, 2, 0]
+    assert columns(classifier_slice=[7, 2, -8]) == columns(classifier_slice="7, 2,-8") == [7, 2, 0]
+    assert columns(classifier_slice="3") == [3]
     assert columns() == list(range(8))
 
 
@@ -104,7 +105,10 @@ def test_a_tasks_own_view() -> None:
         ({"classifier_slice": "3:3"}, "empty"),
         ({"classifier_slice": []}, "empty"),
         ({"classifier_slice": "x:2"}, "write it like '0:3'"),
-        ({"classifier_slice": "3"}, "write it like '0:3'"),
+        ({"classifier_slice": ""}, "write it like '0:3' or '0,2'"),
+        ({"classifier_slice": "1,x"}, "write it like '0:3' or '0,2'"),
+        ({"classifier_slice": "0:1:2:3"}, "write it like '0:3' or '0,2'"),
+        ({"classifier_slice": "0,8"}, "columns 0 to 7"),
         ({"classifier_slice": [0.5]}, "write it like '0:3'"),
         ({"classifier_keys": ["puck"], "classifier_slice": ":"}, "not both"),
     ],

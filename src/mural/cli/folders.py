@@ -9,12 +9,15 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
 
 if TYPE_CHECKING:
     from mural.training.api import Agent
 
 RUNS = Path("runs")
+Imports = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="import", metavar="MODULE")]
 
 
 class NoRunError(ValueError):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-import tyro
 from tyro.conf import Positional
 
-from mural.cli.folders import import_modules
+from mural.cli.folders import Imports, import_modules
 from mural.cli.tables import show
 
 
@@ -33,8 +32,8 @@ class Methods:
     """Short name of a task, or any Gymnasium id."""
     preset: Literal["fast", "paper"] = "fast"
     """Which preset."""
-    imports: Annotated[tuple[str, ...], tyro.conf.arg(name="import")] = ()
-    """Modules to import first: those that register methods of your own."""
+    imports: Imports = ()
+    """Module to import first, one that registers methods of your own; once for each."""
     json: bool = False
     """One JSON object per line."""
 
@@ -53,21 +52,25 @@ class Methods:
 
 
 def preset_rows(task: str, preset: str) -> Iterator[dict[str, Any]]:
-    """What a preset sets for a task: methods, setting, value, source. Later rows override earlier ones."""
+    """What a preset sets for a task: methods, setting, value, source; only what no later rule overrides."""
     from mural.rewards import METHODS
-    from mural.training.presets import matching
+    from mural.training.presets import RULES, matching
+    from mural.training.world import require_known
 
-    rules = {method: matching(task, method, preset) for method in METHODS}
-    order = list({id(rule): rule for found in rules.values() for rule in found}.values())
-    for rule in order:
-        methods = [method for method, found in rules.items() if rule in found]
-        for name, value in rule.values.items():
-            yield {
-                "methods": "all" if len(methods) == len(METHODS) else ", ".join(methods),
-                "setting": name,
-                "value": value,
-                "source": rule.source,
-            }
+    require_known(task)
+    place = {id(rule): i for i, rule in enumerate(RULES)}
+    holders: dict[tuple[str, int], list[str]] = {}
+    for method in METHODS:
+        in_force = {name: place[id(rule)] for rule in matching(task, method, preset) for name in rule.values}
+        for held in in_force.items():
+            holders.setdefault(held, []).append(method)
+    for (name, i), methods in sorted(holders.items()):
+        yield {
+            "setting": name,
+            "value": RULES[i].values[name],
+            "methods": "all" if len(methods) == len(METHODS) else ", ".join(methods),
+            "source": RULES[i].source,
+        }
 
 
 @dataclass
@@ -99,8 +102,9 @@ class Examples:
         print(f"{name}: {len(examples)} examples, furthest {worst:.3f} of the {task.success_threshold} allowed")
         task.close()
         if self.out is not None:
-            self.out.parent.mkdir(parents=True, exist_ok=True)
-            np.savez_compressed(self.out, examples=examples)
-            print(self.out)
+            out = self.out if self.out.suffix == ".npz" else self.out.with_name(f"{self.out.name}.npz")
+            out.parent.mkdir(parents=True, exist_ok=True)
+            np.savez_compressed(out, examples=examples)
+            print(out)
         if self.picture is not None:
             print(examples_picture(name, self.picture, seed=self.seed))

@@ -13,11 +13,10 @@ import tyro
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 
-from mural.cli.folders import find_run, load_agent, require_trained
+from mural.cli.folders import Imports, find_run, load_agent, require_trained
 
 RunDir = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(name="run", metavar="RUN")]
 EVALUATIONS = 5  # that --stop-at-success looks at
-Imports = Annotated[tuple[str, ...], tyro.conf.arg(name="import")]
 
 
 @dataclass
@@ -37,7 +36,7 @@ class Eval:
     json: bool = False
     """One JSON object instead of a table."""
     imports: Imports = ()
-    """Modules to import first: those that register your own methods or environments."""
+    """Module to import first, one that registers your own methods or environments; once for each."""
 
     def run(self) -> None:
         """Evaluate, print, film, draw."""
@@ -100,7 +99,7 @@ class Export:
     out: Path | None = None
     """The file. None: policy.npz in the run's folder."""
     imports: Imports = ()
-    """Modules to import first: those that register your own methods or environments."""
+    """Module to import first, one that registers your own methods or environments; once for each."""
 
     def run(self) -> None:
         """Load and write."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,10 +15,11 @@ import gymnasium
 import tyro
 
 from mural import tasks
-from mural.cli.folders import import_modules
+from mural.cli.folders import Imports, import_modules
 from mural.rewards import find_method
 from mural.training import presets
-from mural.training.config import RunConfig, read, to_dict, validate
+from mural.training.config import ConfigError, RunConfig, read, to_dict, validate
+from mural.training.run import epoch_steps
 
 PRESETS = ("fast", "paper")
 
@@ -39,8 +43,8 @@ class Flags(RunConfig):
     """Folder of the run. None: runs/TASK-METHOD-SEED."""
     config: Path | None = None
     """File of settings (.json or .toml), such as the config.json of another run; flags override it."""
-    imports: Annotated[tuple[str, ...], tyro.conf.arg(name="import")] = ()
-    """Modules to import first: those that register your own methods or environments."""
+    imports: Imports = ()
+    """Module to import first, one that registers your own methods or environments; once for each."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,11 @@ def parse(argv: Sequence[str]) -> Parsed:
     import_modules(values_of(argv, "--import"))
     given = {name: values_of(argv, f"--{name}")[-1:] for name in ("method", "preset", "config")}
     file = read(Path(given["config"][0])) if given["config"] else {}
+    if given["preset"] and file.get("preset", given["preset"][0]) != given["preset"][0]:
+        raise ConfigError(
+            f"{given['config'][0]} is of the {file['preset']} preset and would override what --preset "
+            f"{given['preset'][0]} sets: leave out --preset, or --config"
+        )
     argv, task = task_first(argv, file.get("task"))
     method = (given["method"] or [file.get("method", "mural")])[0]
     preset = (given["preset"] or [file.get("preset", "fast")])[0]
@@ -71,22 +80,27 @@ def parse(argv: Sequence[str]) -> Parsed:
         description=Flags.__doc__, config=(tyro.conf.HelptextFromCommentsOff,),
     )  # fmt: skip
     config = validate(RunConfig(**{f.name: getattr(flags, f.name) for f in dataclasses.fields(RunConfig)}))
+    warn_if_random(config)
     layers = {"preset": presets.resolve(task, method, known), "file": start, "flag": config}
     return Parsed(config, flags.out or default_folder(config), tuple(changes(config, layers)))
 
 
 def values_of(argv: Sequence[str], flag: str) -> list[str]:
-    """The words after a flag, before the next one; `--flag=value` too."""
-    found: list[str] = []
-    inside = False
-    for word in argv:
-        if word.startswith("-"):
-            name, equals, value = word.partition("=")
-            inside = name == flag
-            found += [value] if inside and equals else []
-        elif inside:
-            found.append(word)
-    return found
+    """The word after each occurrence of a flag; `--flag=value` too."""
+    spread = [part for word in argv for part in (word.split("=", 1) if word.startswith(f"{flag}=") else [word])]
+    return [value for word, value in pairwise(spread) if word == flag and not value.startswith("-")]
+
+
+def warn_if_random(config: RunConfig) -> None:
+    """Say so if all steps are random ones, which come in whole epochs."""
+    epoch = epoch_steps(config, horizon=None)
+    random_steps = max(1, math.ceil(config.loop.random_steps / epoch)) * epoch
+    if config.steps <= random_steps:
+        warnings.warn(
+            f"only random steps: nothing will be learned; ask for more than {random_steps} (--steps), or for fewer "
+            "with --loop.random-steps and --loop.epoch-steps",
+            stacklevel=2,
+        )
 
 
 def task_first(argv: Sequence[str], default: str | None) -> tuple[list[str], str]:

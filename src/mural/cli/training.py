@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from tyro.conf import Positional
 
-from mural.cli.folders import find_run, load_agent, plain_warnings
+from mural.cli.folders import Imports, find_run, load_agent, plain_warnings
 
 if TYPE_CHECKING:
     from mural.cli.settings import Parsed
@@ -22,6 +23,10 @@ INTERRUPTED = 130  # exit code of a program that Ctrl-C ended
 
 class FolderTakenError(ValueError):
     """The folder of a new run already holds one."""
+
+
+class SettingError(ValueError):
+    """A setting that is not written as NAME=VALUE."""
 
 
 @dataclass
@@ -44,23 +49,32 @@ class Resume:
     """Folder of the run, or its name in runs/."""
     steps: int | None = None
     """Environment steps in all. None: as many as the run was started for."""
-    imports: Annotated[tuple[str, ...], tyro.conf.arg(name="import")] = ()
-    """Modules to import first: those that register your own methods or environments."""
+    changes: Annotated[tuple[str, ...], tyro.conf.arg(name="set", metavar="NAME=VALUE"), tyro.conf.UseAppendAction] = ()
+    """Go on with another value, e.g. --set sac.learning_rate=1e-4; names are those of the run's config.json."""
+    imports: Imports = ()
+    """A module to import first, that registers your own methods or environments; may be repeated."""
 
     def run(self) -> None:
         """Load and train."""
-        from mural.training.config import to_dict
-        from mural.training.folder import write_json
-
         path = find_run(self.run_dir)
-        agent = load_agent(path, self.imports, None if self.steps is None else {"steps": self.steps})
+        changes = dict(map(setting, self.changes)) | ({} if self.steps is None else {"steps": self.steps})
+        agent = load_agent(path, self.imports, changes)
         if agent.steps >= agent.config.steps:
             print(f"{path} has all of its {agent.steps} steps; `mural resume {path} --steps N` adds to them")
             return
-        if self.steps is not None:
-            write_json(path / "config.json", to_dict(agent.config))
         print(f"{path}: on from step {agent.steps}", flush=True)
         learn(agent, path)
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """Name and value of `NAME=VALUE`, the value as JSON has it, or text."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise SettingError(f"--set {text}: write it as NAME=VALUE, e.g. --set sac.learning_rate=1e-4")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
 
 
 def train(argv: Sequence[str]) -> None:

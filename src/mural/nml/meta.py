@@ -45,6 +45,8 @@ class MetaNML:
     """Points of D per task in the outer loss, drawn in proportion to their weight; None takes all of D."""
     outside_share: float = 1 / 3
     """Share of the query tasks that are drawn outside D."""
+    query_class: int | None = None
+    """Draw the other query tasks among the points of D with this label only; None: among all."""
     proposal: proposals.Proposal = proposals.auto
     """Where those come from."""
     features: FeatureMap = identity
@@ -137,7 +139,10 @@ def draw_queries(config: MetaNML, data: Data, count: int, *, key: Array) -> Arra
     """Query points of `count` tasks: from D, and by the proposal from outside D."""
     outside = round(count * config.outside_share)
     key_in, key_out = jax.random.split(key)
-    inside = data.x[proposals.draw(key_in, data, count - outside)]
+    source = data
+    if config.query_class is not None:
+        source = data._replace(represents=jnp.where(data.y == config.query_class, data.represents, 0.0))
+    inside = data.x[proposals.draw(key_in, source, count - outside)]
     if outside == 0:
         return inside
     return jnp.concatenate([inside, config.proposal(key_out, data, outside)])

@@ -74,7 +74,11 @@ class Experience:
 
 @runtime_checkable
 class Part(Protocol):
-    """One summand of a reward."""
+    """One summand of a reward.
+
+    A part whose labels depend on more than the state that a transition leads to says so, as in
+    `reads: ClassVar[tuple[str, ...]] = ("obs", "action")`: the reward of a mere state is then not asked of it.
+    """
 
     def init(self, problem: Problem, *, key: Array) -> PartState:
         """The state before any data: a pytree of arrays (or None)."""

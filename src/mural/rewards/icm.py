@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -37,6 +37,8 @@ class CuriosityState(NamedTuple):
 @dataclass(frozen=True)
 class Curiosity:
     """½‖φ̂(s') − φ(s')‖²: the error with which the features of the next observation were foreseen."""
+
+    reads: ClassVar[tuple[str, ...]] = ("obs", "action")
 
     hidden: tuple[int, ...] = (256, 256)
     """Widths of the hidden layers, of all three networks."""
@@ -102,7 +104,7 @@ def _learn(
     return CuriosityState(networks, errors), info | {"deviation": running.deviation(errors)}
 
 
-@register_method("icm")
+@register_method("icm", needs=())
 @dataclass(frozen=True)
 class ICM:
     """Intrinsic curiosity alone, or beside a classifier's reward."""

@@ -67,6 +67,8 @@ class NMLClassifier:
     """Points of D per task in the outer loss, drawn in proportion to their weight. None: all."""
     outside_share: float = 1 / 3
     """Share of the query tasks that lie outside D (paper: 0)."""
+    queries: Literal["data", "replay"] = "data"
+    """Where the others come from: D (paper), or only the replay states in it (released code)."""
     proposal: Literal["auto", "box", "pairs"] = "auto"
     """Where those come from: the box around D, or lines through pairs of its points."""
     learning_rate: float = 1e-3
@@ -90,6 +92,7 @@ class NMLClassifier:
             adapt_points=None,  # the support is drawn once per epoch: all rewards of an epoch come from one function
             outer_points=self.outer_points,
             outside_share=self.outside_share,
+            query_class=0 if self.queries == "replay" else None,
             proposal=proposals.resolve(self.proposal),
             queries_per_update=self.queries_per_update,
             updates_per_epoch=self.updates_per_epoch,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +33,8 @@ class Counts(NamedTuple):
 @dataclass(frozen=True)
 class CountBonus:
     """1/N(cell)^power for the cell that a transition leads to; 1 for a cell never visited."""
+
+    reads: ClassVar[tuple[str, ...]] = ("xy",)
 
     bins: int = 51
     """Cells along each of the two axes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,13 +11,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mural import tasks
 from mural.agent.policy import save_policy
 from mural.rewards import find_method
 from mural.training import presets
 from mural.training import world as worlds
-from mural.training.config import RunConfig, overlay, validate
+from mural.training.config import ConfigError, RunConfig, overlay, validate
 from mural.training.folder import RunFolder, RunFolderError
 from mural.training.run import Row, Run
+from mural.training.selection import HOW_TO_WRITE, SpaceError
 from mural.training.spaces import Env
 from mural.training.train import Display, Silent, train
 
@@ -32,10 +35,12 @@ class Agent:
     ----------
     env : a task's short name ("zigzag-maze"), any Gymnasium id, or an environment.
     examples : states in which the task is done: an array, a file (.npz, .csv), `SuccessExamples`; None: the task's own.
-    method, preset : `mural methods` lists them.
+    method, preset : `mural methods` lists them; None: "mural" and "fast".
+    seed : of everything; None: 0.
     run_dir : where to record settings, metrics and checkpoints; None records nothing.
     classifier_keys, classifier_slice : which part of an observation the classifier sees.
-    config : further settings by dotted name, e.g. {"sac.gamma": 0.95, "loop.environments": 4}, or a whole `RunConfig`.
+    config : further settings by dotted name, e.g. {"sac.gamma": 0.95, "loop.environments": 4}, or a whole `RunConfig`,
+        which must not contradict the other arguments.
 
     Examples
     --------
@@ -49,29 +54,30 @@ class Agent:
         self,
         env: str | Env,
         examples: Any = None,
-        method: str = "mural",
-        preset: str = "fast",
-        seed: int = 0,
+        method: str | None = None,
+        preset: str | None = None,
+        seed: int | None = None,
         run_dir: str | Path | None = None,
-        classifier_keys: Sequence[str] | None = None,
+        classifier_keys: str | Sequence[str] | None = None,
         classifier_slice: str | slice | Sequence[int] | None = None,
         config: Mapping[str, Any] | RunConfig | None = None,
     ) -> None:
         own = None if isinstance(env, str) else env
-        if isinstance(config, RunConfig):
-            self.config = validate(config)
-        else:
-            name = (
-                env if isinstance(env, str) else env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+        name = env if isinstance(env, str) else env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+        given: dict[str, Any] = {} if seed is None else {"seed": seed}
+        if classifier_keys is not None:
+            given["classifier_keys"] = (
+                (classifier_keys,) if isinstance(classifier_keys, str) else tuple(classifier_keys)
             )
-            given: dict[str, Any] = {"seed": seed}
-            if classifier_keys is not None:
-                given["classifier_keys"] = list(classifier_keys)
-            if classifier_slice is not None:
-                given["classifier_slice"] = as_text(classifier_slice)
+        if classifier_slice is not None:
+            given["classifier_slice"] = as_text(classifier_slice)
+        if isinstance(config, RunConfig):
+            given |= {"task": None if own is not None else name, "method": method, "preset": preset}
+            self.config = validate(consistent(config, given))
+        else:
             if isinstance(examples, str | Path):
                 given["examples"] = str(examples)
-            self.config = presets.resolve(name, method, preset, {**given, **(config or {})})
+            self.config = presets.resolve(name, method or "mural", preset or "fast", {**given, **(config or {})})
         self.folder = RunFolder(run_dir) if run_dir is not None else None
         if self.folder is not None and self.folder.exists():
             raise RunFolderError(
@@ -99,11 +105,13 @@ class Agent:
         """Train for so many more environment steps (rounded up to whole epochs)."""
         if steps < 1:
             raise ValueError(f"steps is {steps}; at least one is needed")
+        target = self.run.step + steps
+        self.config = self.run.config = dataclasses.replace(self.config, steps=target)
         if self.folder is not None and not self.folder.exists():
             self.folder.create(self.config, self.run.world.examples, self.run.world.held_out)
         if display is None:
             display = terminal() if progress else Silent()
-        self.history = train(self.run, self.run.step + steps, self.folder, display)
+        self.history = train(self.run, target, self.folder, display)
         return self
 
     def predict(
@@ -111,8 +119,7 @@ class Agent:
     ) -> tuple[NDArray[Any], None]:
         """The environment's action for an observation, or for flat ones [n, o]; the second value is always None."""
         spaces = self.run.world.spaces
-        batch = not isinstance(obs, Mapping) and np.ndim(obs) == 2 and np.shape(obs)[1:] == (spaces.obs_size,)
-        rows = np.asarray(obs, np.float32) if batch else spaces.flatten(obs)
+        rows = spaces.rows(obs)
         policy = self.run.policy
         unit = policy.mode(rows) if deterministic else policy.sample(rows, rng or np.random.default_rng())
         return spaces.to_env(unit), None
@@ -145,8 +152,9 @@ class Agent:
         folder = RunFolder(path)
         if not folder.exists():
             folder.create(self.config, self.run.world.examples, self.run.world.held_out)
-        elif folder.config() != self.config:
+        elif dataclasses.replace(folder.config(), steps=self.config.steps) != self.config:
             raise RunFolderError(f"{path} holds a run with other settings; choose another folder")
+        folder.set_config(self.config)
         folder.save(self.run, self.config.watch.keep)
 
     @classmethod
@@ -156,7 +164,13 @@ class Agent:
         agent = cls.__new__(cls)
         agent.config = overlay(folder.config(), config or {})
         agent.folder = folder
-        agent._build(env, folder.examples(), folder.held_out())
+        try:
+            agent._build(env, folder.examples(), folder.held_out())
+        except tasks.UnknownTaskError as error:
+            raise tasks.UnknownTaskError(
+                f"{error}. If the run was trained on an environment object of your own, pass one like it: "
+                f"mural.Agent.load({str(path)!r}, env=...)"
+            ) from None
         found = folder.load(agent.run)
         agent.notices = () if found is None else found.skipped
         for notice in agent.notices:
@@ -194,4 +208,17 @@ def as_text(selection: str | slice | Sequence[int]) -> str:
     if isinstance(selection, slice):
         parts = [selection.start, selection.stop] + [selection.step] * (selection.step is not None)
         return ":".join("" if part is None else str(part) for part in parts)
-    return ",".join(str(int(column)) for column in selection)
+    columns = np.asarray(selection)
+    if columns.ndim != 1 or columns.dtype.kind not in "iu":
+        raise SpaceError(f"classifier_slice {selection!r} is not understood; {HOW_TO_WRITE}")
+    return ",".join(str(column) for column in columns.tolist())
+
+
+def consistent(config: RunConfig, given: Mapping[str, Any]) -> RunConfig:
+    """The same settings, or a `ConfigError` if an argument (None: not given) contradicts them."""
+    short = {spec.id: spec.name for spec in tasks.TASKS.values()}
+    for name, value in given.items():
+        there = getattr(config, name)
+        if value is not None and short.get(value, value) != short.get(there, there):
+            raise ConfigError(f"{name} is {value!r}, and {there!r} in the RunConfig: make them the same")
+    return config

@@ -79,7 +79,8 @@ def save(folder: Path, step: int, groups: Groups, meta: Mapping[str, Any], keep:
     final = home / f"{step:010d}"
     temporary, aside = final.with_name(final.name + SAVING), final.with_name(final.name + REPLACED)
     needed = sum(array.nbytes for group in groups.values() for array in group.values())
-    what = f"earlier checkpoints are intact, but that of step {step}"
+    earlier = "earlier checkpoints are intact, but that" if listing(folder) else "the first checkpoint,"
+    what = f"{earlier} of step {step}"
     with disk.room_for(what, needed, home, CheckpointSpaceError), _alone(home):
         _tidy(home)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ class Collector:
         try:
             self.obs[i] = validate_reset(self.spaces, self.envs[i].reset(seed=seed))
         except Exception as error:
-            raise self._failure(i, None, None, f"reset: {error}") from error
+            raise self._failure(i, None, None, error, "reset: ") from error
         self.step[i] = 0
 
     def collect(self, rows: int, act: Act, *, cut: bool = False, reset: bool = True) -> Rows:
@@ -91,7 +92,7 @@ class Collector:
                     after, reward, ended, truncated, info = validate_step(self.spaces, result)
                     success, distance, l2, place = reports(info, after, self.spaces.columns)
                 except Exception as error:
-                    raise self._failure(i, actions[t, i], result, str(error)) from error
+                    raise self._failure(i, actions[t, i], result, error) from error
                 next_obs[t, i], xy[t, i] = after, place
                 for name, value in zip(COLUMNS, (reward, success, distance, l2), strict=True):
                     reported[name][t, i] = value
@@ -109,8 +110,10 @@ class Collector:
             reward=np.zeros((rows, n), np.float32), terminated=terminated, last=last, step=steps,
         )  # fmt: skip
 
-    def _failure(self, i: int, action: Floats | None, result: Any, why: str) -> EnvironmentFailure:
-        """The named error, with what was going on saved to a file."""
+    def _failure(
+        self, i: int, action: Floats | None, result: Any, error: Exception, when: str = ""
+    ) -> EnvironmentFailure:
+        """The named error, with what was going on saved to files."""
         where = ""
         if self.failures is not None:
             self.failures.mkdir(parents=True, exist_ok=True)
@@ -123,8 +126,14 @@ class Collector:
                 step=self.step[i],
                 returned=np.array(found, dtype=np.str_),
             )
-            where = f" The transition is in {path}."
-        return EnvironmentFailure(f"environment {i} failed at step {int(self.step[i])} of its episode: {why}.{where}")
+            trace = self.failures / "traceback.txt"
+            trace.write_text("".join(traceback.format_exception(error)))
+            where = f" The transition is in {path}, the traceback in {trace}."
+        named = [] if isinstance(error, StepError) else [type(error).__name__]
+        why = ": ".join([*named, str(error)] if str(error) else named)
+        return EnvironmentFailure(
+            f"environment {i} failed at step {int(self.step[i])} of its episode: {when}{why}.{where}"
+        )
 
 
 def random_actions(rng: np.random.Generator, action_size: int) -> Act:

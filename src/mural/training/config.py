@@ -18,6 +18,18 @@ from mural.agent.replay import Terminations
 from mural.agent.sac import SAC
 from mural.rewards import Method, find_method
 
+# Settings of rewards by name, in whichever part they are; a part's own default is always allowed.
+POSITIVE = {
+    "hidden", "steps", "batch_size", "learning_rate", "negatives", "kernel_width", "counts_cap", "train_points",
+    "adapt_points", "outer_points", "updates_per_epoch", "queries_per_update", "bins", "l2", "outputs", "features",
+    "latent", "draws",
+}  # fmt: skip
+NOT_NEGATIVE = {
+    "positives", "first_epochs", "epochs", "query_weight", "step_size", "weight_decay", "mixup", "clip", "centres",
+    "newton_steps", "power",
+}  # fmt: skip
+SHARES = {"outside_share", "beta"}
+
 
 class ConfigError(ValueError):
     """Settings that do not fit together, or are not known; the message says which and what would do."""
@@ -91,7 +103,7 @@ class RunConfig:
     classifier_keys: tuple[str, ...] | None = None
     """Entries of a Dict observation that the classifier sees. None: the task's choice, or all."""
     classifier_slice: str | None = None
-    """Columns of the flattened observation that the classifier sees, as 'start:stop'."""
+    """Columns of the flattened observation that the classifier sees, as 'start:stop' or '0,2'."""
     reward: Method = field(default_factory=lambda: find_method("mural").config())
     """Settings of the method."""
     sac: SAC = field(default_factory=SAC)
@@ -146,7 +158,33 @@ def validate(config: RunConfig) -> RunConfig:
         raise ConfigError(
             f"loop.epoch_steps ({loop.epoch_steps}) must be a multiple of loop.steps_per_call ({loop.steps_per_call})"
         )
+    validate_part(config.reward, "reward")
     return config
+
+
+def validate_part(part: Any, where: str) -> None:
+    """Raise a `ConfigError` for the first setting of a reward, or of a part of it, that cannot be."""
+    for f in dataclasses.fields(part):
+        value, name = getattr(part, f.name), f"{where}.{f.name}"
+        if dataclasses.is_dataclass(value):
+            validate_part(value, name)
+        elif value != f.default:
+            for number in value if isinstance(value, tuple) else (value,):
+                if isinstance(number, int | float) and not isinstance(number, bool):
+                    wrong = complaint(f.name, number)
+                    if wrong:
+                        raise ConfigError(f"{name} is {value}; it must {wrong}")
+
+
+def complaint(name: str, number: float) -> str:
+    """What a number of this name must be and is not, or ''."""
+    if math.isnan(number):
+        return "be a number"
+    if name in POSITIVE and number <= 0:
+        return "be positive"
+    if name in NOT_NEGATIVE and number < 0:
+        return "not be negative"
+    return "be from 0 to 1" if name in SHARES and not 0 <= number <= 1 else ""
 
 
 def to_dict(config: Any) -> dict[str, Any]:
@@ -197,7 +235,7 @@ def build(base: Any, values: Mapping[str, Any], where: str = "") -> Any:
 def convert(hint: Any, value: Any, where: str) -> Any:
     """A JSON value as the annotated type, or a `ConfigError`."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
         return build(hint(), value, f"{where}.")
     if origin is Literal:
         if value in arguments:

@@ -51,7 +51,7 @@ class Diagnostics:
         held_out = self.world.held_out
         if not probabilistic or not len(held_out):
             return {}
-        term = probabilistic[0]
+        term = next((term for term in probabilistic if term.name == "classifier"), probabilistic[0])
         if self._probability is None:
             self._probability = jax.jit(term.part.probability)  # type: ignore[attr-defined]
         fresh = np.asarray(recent)[-FRESH:]

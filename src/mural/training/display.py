@@ -88,7 +88,8 @@ def speed(rows: Sequence[Row], timings: Sequence[Row]) -> float | None:
 
 def line(row: Row, target: int, per_second: float | None) -> str:
     """An epoch in one line."""
-    parts = [f"{row['step']:>{len(str(target))}}/{target}"]
+    epochs = -(-target * row["epoch"] // row["step"])
+    parts = [f"{row['step']:>{len(str(target))}}/{target}", f"epoch {row['epoch']:>{len(str(epochs))}}"]
     for field in FIELDS:
         if field.label in LINE:
             parts.append(f"{SHORT.get(field.label, field.label)} {number(row, field):>{field.width}}")
@@ -120,8 +121,8 @@ class Plain:
     """A line per epoch on standard output."""
 
     def begin(self, run: Run, target: int) -> None:
-        """Remember where to."""
-        self._target, self._alarmed = target, False
+        """Remember where to: the end of an epoch."""
+        self._target, self._alarmed = -(-target // run.epoch_steps) * run.epoch_steps, False
         self._rows: list[Row] = []
         self._timings: list[Row] = []
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import platform
+import shutil
+import tempfile
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -27,6 +30,14 @@ VERSIONS = ("mural-rl", "jax", "numpy", "gymnasium", "mujoco")
 
 class RunFolderError(RuntimeError):
     """A folder that is not a run, or is one that something new would overwrite."""
+
+
+class RunningError(RunFolderError):
+    """Another process trains this run."""
+
+
+class UnsavedError(RuntimeError):
+    """Training has ended and its last state could not be saved in the run's folder; the message says what to do."""
 
 
 class RunFolder:
@@ -77,6 +88,11 @@ class RunFolder:
             raise RunFolderError(f"{self.path} is not a run: it has no config.json; `mural train` makes one")
         return from_dict(read(self.config_path))
 
+    def set_config(self, config: RunConfig) -> None:
+        """The settings with which the run goes on."""
+        if config != self.config():
+            write_json(self.config_path, to_dict(config))
+
     def examples(self) -> Path | None:
         """The examples of the run, if it has any."""
         path = self.path / "examples.npz"
@@ -111,15 +127,20 @@ class Recorder:
 
     def __init__(self, folder: RunFolder, run: Run, say: Say) -> None:
         self.folder, self.run, self.say = folder, run, say
-        for path in (folder.metrics_path, folder.timing_path):
-            metrics_file.truncate_after(path, run.step)
-        self.metrics = metrics_file.MetricsFile(folder.metrics_path)
-        self.timing = metrics_file.MetricsFile(folder.timing_path)
-        watch = run.config.watch
-        resumed = run.step if run.step else None
-        self.board = metrics_file.TensorBoard(folder.path, resumed) if watch.tensorboard else None
         self.unsaved = False
         self.unwritten: list[tuple[dict[str, Any], dict[str, float]]] = []
+        self.lock = alone(folder.path)
+        try:
+            folder.set_config(run.config)
+            for path in (folder.metrics_path, folder.timing_path):
+                metrics_file.truncate_after(path, run.step)
+            self.metrics = metrics_file.MetricsFile(folder.metrics_path)
+            self.timing = metrics_file.MetricsFile(folder.timing_path)
+            resumed = run.step if run.step else None
+            self.board = metrics_file.TensorBoard(folder.path, resumed) if run.config.watch.tensorboard else None
+        except BaseException:
+            os.close(self.lock)
+            raise
 
     def record(self, row: dict[str, Any]) -> None:
         """An epoch's row. A full disk is said, and does not stop the training."""
@@ -153,22 +174,40 @@ class Recorder:
             self.say(f"no picture: {error}")
 
     def finish(self) -> None:
-        """The last picture and the last checkpoint."""
+        """The last picture and the last checkpoint; if that does not fit, it goes to the folder for temporary files."""
         every = self.run.config.watch.picture_every
         if every and self.run.epoch % every:
             self.picture()
-        self.save(final=True)
+        try:
+            self._save()
+        except checkpoint.CheckpointSpaceError as error:
+            raise UnsavedError(f"{error}. {self._save_elsewhere()}") from error
 
-    def save(self, final: bool = False) -> None:
+    def save(self) -> None:
         """A checkpoint; if it does not fit, say so and try again after the next epoch."""
         try:
-            self.folder.save(self.run, self.run.config.watch.keep)
-            self.unsaved = False
+            self._save()
         except checkpoint.CheckpointSpaceError as error:
             self.unsaved = True
-            goes_on = "Training goes on, and saving is tried again after the next epoch"
-            ends = "Resuming will repeat what came after the last checkpoint"
-            self.say(f"{error}. {ends if final else goes_on}")
+            self.say(f"{error}. Training goes on, and saving is tried again after the next epoch")
+
+    def _save(self) -> None:
+        self.folder.save(self.run, self.run.config.watch.keep)
+        self.unsaved = False
+
+    def _save_elsewhere(self) -> str:
+        """What became of a state that its own folder has no room for."""
+        elsewhere = RunFolder(tempfile.mkdtemp(prefix=f"{self.folder.path.name}-"))
+        try:
+            saved = elsewhere.save(self.run, 1)
+        except OSError:
+            shutil.rmtree(elsewhere.path, ignore_errors=True)
+            return (
+                "It fits nowhere else either: resuming will repeat what came after the last checkpoint, and from "
+                "Python agent.save(path) still saves it where there is room"
+            )
+        home = self.folder.path / saved.parent.name
+        return f"The state of step {self.run.step} is in {saved}: move that folder into {home}, and the run is whole"
 
     def failure(self, row: dict[str, Any]) -> None:
         """What the metrics were when a run had to stop."""
@@ -177,11 +216,27 @@ class Recorder:
         write_json(path / "metrics.json", metrics_file.plain(row))
 
     def close(self) -> None:
-        """No more rows."""
+        """No more rows; others may train this run."""
+        os.close(self.lock)
         self.metrics.close()
         self.timing.close()
         if self.board is not None:
             self.board.close()
+
+
+def alone(path: Path) -> int:
+    """A descriptor that holds a run's lock until it is closed, or its process ends."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise RunningError(
+            f"{path} is being trained by another process: `mural watch {path}` looks at it; stop it before going on"
+        ) from None
+    except OSError:  # some network disks cannot lock folders
+        pass
+    return descriptor
 
 
 def versions() -> dict[str, str]:

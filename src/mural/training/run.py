@@ -27,10 +27,17 @@ from mural.training.world import World, require
 
 BLOCK = 4096  # transitions per labelling call
 
-ADVICE = "The last good checkpoint is kept; resume with a smaller sac.learning_rate or smaller scales of the reward"
+ADVICE = (
+    "The last good checkpoint is kept; go on from it with smaller steps "
+    "(`mural resume RUN --set sac.learning_rate=1e-4`) or smaller scales of the reward"
+)
 
 Row = dict[str, Any]
 Groups = dict[str, dict[str, np.ndarray]]
+
+
+class NotOfStatesError(ValueError):
+    """A reward that states alone do not have was asked of states."""
 
 
 class DivergenceError(RuntimeError):
@@ -175,6 +182,9 @@ class Run:
             row = self._timed("label", self._relabel, np.asarray(plan.pool)[: int(plan.size)])
         elif self.epoch == self.random_epochs:  # the random steps, which have no rewards yet
             row = self._timed("label", self._relabel, np.arange(self._size(), dtype=np.int32))
+        else:
+            kept = np.asarray(self.replay.rows.reward).reshape(-1)[np.asarray(plan.pool)[: int(plan.size)]]
+            row = {"reward/mean": float(kept.mean()), "reward/above_half": float((kept > 0.5).mean())}
         infos = []
         keys = jax.random.split(key_updates, self.calls)
         for c in range(self.calls):
@@ -269,17 +279,36 @@ class Run:
         told = {"env_reward", "success", "distance"} & set(self.spec.needs) and "examples" not in self.spec.needs
         return not told and self.spec.objective == "td"
 
-    def reward_of(self, obs: np.ndarray) -> np.ndarray:
-        """The current reward [n] of being in whole observations [n, o], with nothing reported about them."""
+    @property
+    def reads(self) -> set[str]:
+        """What the labels of the reward depend on, beside the state that a transition leads to."""
+        return {name for term in self.setting.terms for name in getattr(term.part, "reads", ())}
+
+    def reward_of(self, obs: np.ndarray, xy: np.ndarray | None = None) -> np.ndarray:
+        """The current reward [n] of being in whole observations [n, o], with nothing reported about them but `xy`."""
+        if moves := self.reads & {"obs", "action"}:
+            what = " and ".join(sorted(moves))
+            raise NotOfStatesError(f"the reward of {self.config.method!r} is one of transitions: it depends on {what}")
         n = len(obs)
         blank, no = np.zeros(n, np.float32), np.zeros(n, bool)
-        xy = obs[:, list(self.world.columns)][:, :2]
+        if xy is None:
+            xy = obs[:, list(self.world.columns)][:, :2]
+            if "xy" in self.reads and not self._places_are_states():
+                raise NotOfStatesError(
+                    f"the reward of {self.config.method!r} depends on places (info['xy']), which here are not states"
+                )
         rows = Rows(
             obs=obs, action=np.zeros((n, self.world.spaces.action_size), np.float32), next_obs=obs,
             xy=np.pad(xy, ((0, 0), (0, 2 - xy.shape[1]))), env_reward=blank, success=blank, distance=blank, l2=blank,
             reward=blank, terminated=no, last=no, step=blank.astype(np.int32),
         )  # fmt: skip
         return self.label(rows)
+
+    def _places_are_states(self) -> bool:
+        """Whether info['xy'] has been what the classifier sees first, at all of the first steps."""
+        rows = jax.tree.map(lambda column: np.asarray(column[:64]).reshape(-1, *column.shape[2:]), self.replay.rows)
+        seen = rows.next_obs[:, list(self.world.columns)][:, :2]
+        return seen.shape == rows.xy.shape and bool(np.allclose(seen, rows.xy, atol=1e-5))
 
     # Everything, as arrays
 

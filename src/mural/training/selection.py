@@ -14,6 +14,7 @@ Ints = NDArray[np.int64]
 Layout = Sequence[tuple[str, int, int]]
 Selection = slice | str | Sequence[int]
 
+HOW_TO_WRITE = "write it like '0:3' or '0,2', or give a list of columns"
 OBSERVATION = "observation"  # the name of the only entry of an observation that is not a Dict
 
 
@@ -54,16 +55,16 @@ def of_keys(layout: Layout, keys: str | Sequence[str]) -> Ints:
 
 
 def of_slice(selection: Selection, size: int) -> Ints:
-    """The columns of a slice, a string like "0:3", or a list of columns; none may be out of range."""
+    """The columns of a slice, a string like "0:3" or "0,2", or a list of columns; none may be out of range."""
     shown = f"classifier_slice {selection!r}"
     if isinstance(selection, str):
         try:
-            bounds = [int(part) if part.strip() else None for part in selection.split(":")]
-        except ValueError:
-            bounds = []
-        if len(bounds) not in (2, 3):
-            raise SpaceError(f"{shown} is not understood; write it like '0:3', or give a list of columns")
-        selection = slice(*bounds)
+            if ":" in selection:
+                selection = slice(*(int(part) if part.strip() else None for part in selection.split(":")))
+            else:
+                selection = [int(part) for part in selection.split(",")]
+        except (TypeError, ValueError):  # TypeError: a slice of more than three parts
+            raise SpaceError(f"{shown} is not understood; {HOW_TO_WRITE}") from None
     if isinstance(selection, slice):
         edges = [edge for edge in (selection.start, selection.stop) if edge is not None]
         if selection.step == 0 or any(not -size <= edge <= size for edge in edges):
@@ -73,7 +74,7 @@ def of_slice(selection: Selection, size: int) -> Ints:
     if listed.size == 0:
         return np.zeros(0, np.int64)
     if listed.ndim != 1 or listed.dtype.kind not in "iu":
-        raise SpaceError(f"{shown} is not understood; write it like '0:3', or give a list of columns")
+        raise SpaceError(f"{shown} is not understood; {HOW_TO_WRITE}")
     if (listed < -size).any() or (listed >= size).any():
         raise SpaceError(f"{shown} is out of range; the flattened observation has columns 0 to {size - 1}")
     return np.where(listed < 0, listed + size, listed).astype(np.int64)

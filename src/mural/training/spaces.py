@@ -115,6 +115,20 @@ class Spaces:
             raise ObservationError(f"the observation has shape {raw.shape}; the space says {self._plain_shape}")
         return self._finite([raw])
 
+    def rows(self, obs: Any) -> Floats:
+        """One observation as [o], or flat ones [n, o] as they are; all finite, or an `ObservationError`."""
+        if isinstance(obs, Mapping):
+            return self.flatten(obs)
+        if np.shape(obs) == self._plain_shape or np.ndim(obs) != 2 or np.shape(obs)[1] != self.obs_size:
+            return self.flatten(obs)
+        with np.errstate(over="ignore"):
+            many = np.asarray(obs).astype(np.float32)
+        bad = np.argwhere(~np.isfinite(many))
+        if len(bad):
+            row, column = (int(i) for i in bad[0])
+            raise ObservationError(f"row {row}: {self.column_name(column)} is {many[row, column]}, which is not finite")
+        return many
+
     def to_env(self, action: Floats) -> NDArray[Any]:
         """Actions [a] or [n, a] in [−1, 1] → the environment's shape, type and bounds."""
         return self.actions.to_env(action)

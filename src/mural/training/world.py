@@ -50,18 +50,37 @@ class World:
 
 def make_env(name: str, **kwargs: Any) -> Env:
     """A task by short name, or any environment that Gymnasium knows; wrong names get the nearest right one."""
-    known = {spec.name: spec.id for spec in tasks.TASKS.values()}
-    if name in known or name in known.values():
-        return gymnasium.make(known.get(name, name), disable_env_checker=True, **kwargs)
+    ours = {spec.name: spec.id for spec in tasks.TASKS.values()}
+    if name in ours or name in ours.values():
+        return gymnasium.make(ours.get(name, name), disable_env_checker=True, **kwargs)
     try:
         return gymnasium.make(name, **kwargs)
     except gymnasium.error.UnregisteredEnv:
-        ids = [*known, *known.values(), *gymnasium.registry]
-        near = [right for right in known if name in right] or difflib.get_close_matches(name, ids, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise tasks.UnknownTaskError(
-            f"there is no task {name!r}; {hint}`mural tasks` lists ours, and any registered Gymnasium id will do"
-        ) from None
+        raise unknown(name) from None
+
+
+def require_known(name: str) -> None:
+    """Raise what `make_env` would for a wrong name, without making anything."""
+    if name in tasks.TASKS or ":" in name:  # "module:id" is registered when the module is imported
+        return
+    try:
+        gymnasium.spec(name)
+    except gymnasium.error.UnregisteredEnv:
+        raise unknown(name) from None
+    except gymnasium.error.Error:  # an id without its version, which `gymnasium.make` completes
+        if not any(known.startswith(f"{name}-v") for known in gymnasium.registry):
+            raise unknown(name) from None
+
+
+def unknown(name: str) -> tasks.UnknownTaskError:
+    """The error for a wrong name, with the nearest right one."""
+    ours = {spec.name: spec.id for spec in tasks.TASKS.values()}
+    ids = [*ours, *ours.values(), *gymnasium.registry]
+    near = [right for right in ours if name in right] or difflib.get_close_matches(name, ids, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return tasks.UnknownTaskError(
+        f"there is no task {name!r}; {hint}`mural tasks` lists ours, and any registered Gymnasium id will do"
+    )
 
 
 def build(
@@ -102,6 +121,13 @@ def build(
     if horizon is None:
         warnings.warn(
             "this environment has no time limit: episodes end only with epochs; gymnasium.wrappers.TimeLimit sets one",
+            stacklevel=3,
+        )
+    if not hasattr(task, "xy") and any("xy" in getattr(term.part, "reads", ()) for term in config.reward.terms()):
+        instead = " and ".join(spaces.column_name(int(column)) for column in spaces.columns[:2])
+        warnings.warn(
+            f"{spec.name} counts visits to places: info['xy'], two numbers; if this environment does not report them, "
+            f"it counts {instead}",
             stacklevel=3,
         )
     return World((first, *copies), spaces, found, kept_back, _problem(spaces, found, task), horizon)
