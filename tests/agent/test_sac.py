@@ -24,7 +24,7 @@ log_prob = jax.jit(sac.log_prob)
 update = partial(jax.jit, static_argnames=("config", "objective"))(sac.update)
 td_loss = partial(jax.jit, static_argnums=1)(sac.td_loss)
 q_values = partial(jax.jit, static_argnums=3)(sac.q_values)
-policy_loss = partial(jax.jit, static_argnums=1)(sac.policy_loss)
+policy_loss = partial(jax.jit, static_argnums=(1, 4))(sac.policy_loss)
 rce_loss = partial(jax.jit, static_argnums=1)(sac.rce_loss)
 
 
@@ -45,6 +45,8 @@ def batch():
         returns=jnp.asarray(rng.normal(size=6), jnp.float32),
         discount=jnp.asarray([0.99, 0.99, 0.0, 0.98, 0.99, 0.0], jnp.float32),
         next_obs=jnp.asarray(rng.normal(size=(6, OBS)), jnp.float32),
+        first_obs=jnp.asarray(rng.normal(size=(6, OBS)), jnp.float32),
+        first_discount=jnp.asarray([0.99, 0.99, 0.99, 0.99, 0.99, 0.0], jnp.float32),
     )
 
 
@@ -149,24 +151,47 @@ def test_the_target_is_not_differentiated(state, batch):
         assert float(slope[-1].b[0]) == pytest.approx(expected, rel=1e-3, abs=1e-5)
 
 
-def test_rce_loss_by_hand(state, batch):
+@pytest.mark.parametrize("n_step", [1, 3])
+def test_rce_loss_by_hand(state, batch, n_step):
     examples = jnp.asarray(np.random.default_rng(1).normal(size=(4, OBS)), jnp.float32)
     key = jax.random.key(6)
-    key_next, key_rows, key_examples = jax.random.split(key, 3)
+    key_odds, key_rows, key_examples = jax.random.split(key, 3)
+    key_first, key_later = jax.random.split(key_odds)
     successes = examples[jax.random.randint(key_rows, (6,), 0, 4)]
     success_actions, _ = act(state.policy, successes, key=key_examples)
-    next_actions, _ = act(state.policy, batch.next_obs, key=key_next)
-    c = special.expit(least(state.targets, batch.next_obs, next_actions))
-    w = np.asarray(batch.discount) * c / (1 - c)
+    first_actions, _ = act(state.policy, batch.first_obs, key=key_first)
+    later_actions, _ = act(state.policy, batch.next_obs, key=key_later)
+    chances = []
+    for target in state.targets:
+        first = special.expit(q(target, batch.first_obs, first_actions))
+        later = special.expit(q(target, batch.next_obs, later_actions))
+        chances.append(first if n_step == 1 else (first + np.asarray(batch.discount) * later) / 2)
+    c = np.minimum(*chances)
+    odds = np.asarray(batch.first_discount) * c / (1 - c)
     expected = 0.0
     for critic in state.critics:
         done = special.expit(q(critic, successes, success_actions))
         now = special.expit(q(critic, batch.obs, batch.action))
-        target = w / (1 + w)
+        target = odds / (1 + odds)
         entropy = -(target * np.log(now) + (1 - target) * np.log(1 - now))
-        expected += (1 - CONFIG.gamma) * np.mean(-np.log(done)) + np.mean((1 + w) * entropy)
-    loss, _ = rce_loss(state.critics, CONFIG, state, batch, examples, key=key)
+        expected += (1 - CONFIG.gamma) * np.mean(-np.log(done)) + np.mean((1 + odds) * entropy)
+    config = dataclasses.replace(CONFIG, n_step=n_step)
+    loss, info = rce_loss(state.critics, config, state, batch, examples, key=key)
     assert float(loss) == pytest.approx(expected, rel=1e-4)
+    assert float(info["odds"]) == pytest.approx(odds.mean(), rel=1e-4)
+
+
+@pytest.mark.parametrize(("entropy", "coefficient"), [(1e-4, 1e-4), (None, np.exp(-0.7))])
+def test_rce_policy_loss_by_hand(state, batch, entropy, coefficient):
+    """It climbs the probability, not the logit; its temperature is fixed unless it is asked to learn."""
+    config = dataclasses.replace(CONFIG, rce_entropy=entropy)
+    action, log_pi = act(state.policy, batch.obs, key=jax.random.key(10))
+    chance = special.expit(least(state.critics, batch.obs, action))
+    loss, _ = policy_loss(state.policy, config, state, batch, "rce", key=jax.random.key(10))
+    assert float(loss) == pytest.approx(np.mean(coefficient * np.asarray(log_pi) - chance), rel=1e-4)
+    after, info = update(config, state, batch, "rce", batch.obs, key=jax.random.key(11))
+    assert float(info["temperature"]) == pytest.approx(coefficient)
+    assert (float(after.log_temperature) == float(state.log_temperature)) == (entropy is not None)
 
 
 def test_layer_norm(state, batch):

@@ -48,6 +48,8 @@ class Batch(NamedTuple):
     returns: Array  # [b] Σ_{k<m} γᵏ r
     discount: Array  # [b] γᵐ, or 0 where nothing follows
     next_obs: Array  # [b, o] after those m steps
+    first_obs: Array  # [b, o] after the first of them
+    first_discount: Array  # [b] γ, or 0 where nothing follows that first step
 
 
 def empty_rows(shape: tuple[int, ...], obs_size: int, action_size: int) -> Rows:
@@ -148,12 +150,22 @@ def batch(replay: Replay, ids: Array, *, gamma: float, n_step: int, terminations
     returns = jnp.sum(jnp.where(fresh, powers[:, None] * rewards, 0.0), axis=0)
     final = chain[-1]
     discount = gamma ** steps.astype(jnp.float32)
+    first_discount = jnp.full_like(discount, gamma)
     terminated = flat.terminated[final]
     if terminations == "absorb":
         returns = returns + jnp.where(terminated, discount * rewards[-1] / (1 - gamma), 0.0)
     if terminations != "bootstrap":
         discount = jnp.where(terminated, 0.0, discount)
-    return Batch(flat.obs[ids], flat.action[ids], returns, discount, flat.next_obs[final])
+        first_discount = jnp.where(flat.terminated[ids], 0.0, first_discount)
+    return Batch(
+        obs=flat.obs[ids],
+        action=flat.action[ids],
+        returns=returns,
+        discount=discount,
+        next_obs=flat.next_obs[final],
+        first_obs=flat.next_obs[ids],
+        first_discount=first_discount,
+    )
 
 
 def pairs(replay: Replay, n: int, *, key: Array) -> tuple[Array, Array, Array]:

@@ -45,10 +45,12 @@ class SAC:
     """Normalise the hidden layers of the critics."""
     n_step: int = 1
     """Rewards summed before the critic's estimate takes over."""
+    rce_entropy: float | None = 1e-4
+    """With rce: the temperature, which is then fixed. None: learned, as with all other methods."""
 
 
 ADAM = optax.scale_by_adam()
-RCE_LOGIT_MAX = 10.0  # keeps the odds of RCE's targets finite
+RCE_LOGIT_MAX = 10.0  # keeps the odds of RCE's one-step targets finite
 
 
 class SACState(NamedTuple):
@@ -134,11 +136,33 @@ def td_loss(
     """L_Q: the squared error to the soft n-step target."""
     next_action, next_log_pi = act(state.policy, batch.next_obs, key=key)
     future = pessimistic(state.targets, batch.next_obs, next_action, config.layer_norm)
-    y = batch.returns + batch.discount * (future - jnp.exp(state.log_temperature) * next_log_pi)
+    y = batch.returns + batch.discount * (future - temperature(config, state) * next_log_pi)
     y = jax.lax.stop_gradient(y)
     values = [q_values(critic, batch.obs, batch.action, config.layer_norm) for critic in critics]
     loss = sum((0.5 * jnp.mean((q - y) ** 2) for q in values), jnp.zeros(()))
     return loss, {"critic_loss": loss, "q": jnp.mean(values[0])}
+
+
+def rce_odds(config: SAC, state: SACState, batch: Batch, *, key: Array) -> Array:
+    """γ w [b], the odds of success ahead that the critics are to learn, from the target critics C̄_j = σ(f̄_j).
+
+    w = C/(1 − C),   C = min_j ½ [ C̄_j(s₁, a₁) + γᵐ C̄_j(s_m, a_m) ],   a ~ π(·|s)
+    s₁ is the next state, s_m that m steps on: n, or fewer where the episode or the data end. With n = 1 there is no
+    second term to average: C = min_j C̄_j(s₁, a₁). Where nothing follows, γᵐ or γ is 0.
+    """
+    key_first, key_later = jax.random.split(key)
+    first_action, _ = act(state.policy, batch.first_obs, key=key_first)
+    first = [q_values(target, batch.first_obs, first_action, config.layer_norm) for target in state.targets]
+    if config.n_step == 1:
+        w = jnp.exp(jnp.minimum(jnp.minimum(*first), RCE_LOGIT_MAX))
+    else:
+        later_action, _ = act(state.policy, batch.next_obs, key=key_later)
+        later = [q_values(target, batch.next_obs, later_action, config.layer_norm) for target in state.targets]
+        sigmoid = jax.nn.sigmoid
+        means = [(sigmoid(f) + batch.discount * sigmoid(g)) / 2 for f, g in zip(first, later, strict=True)]
+        chance = jnp.minimum(*means)
+        w = chance / (1 - chance)  # finite: chance ≤ (1 + γ)/2
+    return jax.lax.stop_gradient(batch.first_discount * w)
 
 
 def rce_loss(
@@ -146,17 +170,13 @@ def rce_loss(
 ) -> tuple[Array, Info]:
     """Recursive classification of examples: the critic's logit f(s, a) says whether success lies ahead.
 
-    With C = σ(f̄) of the target critics at the state m steps on and w = C/(1 − C) = exp(f̄), minimise
-        (1 − γ) E_{s*} CE(f(s*, a*), 1) + E (1 + γᵐ w) CE(f(s, a), γᵐ w / (1 + γᵐ w)).
-    γᵐ is the batch's discount: shorter where an episode ended, 0 where nothing follows.
+    L = Σ_j (1 − γ) E_{s*} CE(f_j(s*, a*), 1) + E (1 + γw) CE(f_j(s, a), γw / (1 + γw)),   a* ~ π(·|s*)
     """
-    key_next, key_rows, key_examples = jax.random.split(key, 3)
+    key_odds, key_rows, key_examples = jax.random.split(key, 3)
     rows = jax.random.randint(key_rows, (batch.obs.shape[0],), 0, examples.shape[0])
     successes = examples[rows]
     success_actions, _ = act(state.policy, successes, key=key_examples)
-    next_actions, _ = act(state.policy, batch.next_obs, key=key_next)
-    w = jnp.exp(jnp.minimum(pessimistic(state.targets, batch.next_obs, next_actions, config.layer_norm), RCE_LOGIT_MAX))
-    odds = jax.lax.stop_gradient(batch.discount * w)
+    odds = rce_odds(config, state, batch, key=key_odds)
     loss, values = jnp.zeros(()), []
     for critic in critics:
         done = q_values(critic, successes, success_actions, config.layer_norm)
@@ -168,11 +188,25 @@ def rce_loss(
     return loss, {"critic_loss": loss, "q": jnp.mean(values[0]), "odds": jnp.mean(odds)}
 
 
-def policy_loss(policy: Params, config: SAC, state: SACState, batch: Batch, *, key: Array) -> tuple[Array, Array]:
-    """L_π, and the mean log π."""
+def fixed_temperature(config: SAC, objective: str) -> float | None:
+    """α where it is not learned."""
+    return config.rce_entropy if objective == "rce" else None
+
+
+def temperature(config: SAC, state: SACState, objective: str = "td") -> Array:
+    """α."""
+    fixed = fixed_temperature(config, objective)
+    return jnp.exp(state.log_temperature) if fixed is None else jnp.float32(fixed)
+
+
+def policy_loss(
+    policy: Params, config: SAC, state: SACState, batch: Batch, objective: str = "td", *, key: Array
+) -> tuple[Array, Array]:
+    """L_π, and the mean log π. With RCE, C = σ(f) takes the place of Q: the probability, not its logit."""
     action, log_pi = act(policy, batch.obs, key=key)
     q = pessimistic(state.critics, batch.obs, action, config.layer_norm)
-    return jnp.mean(jnp.exp(state.log_temperature) * log_pi - q), jnp.mean(log_pi)
+    value = jax.nn.sigmoid(q) if objective == "rce" else q
+    return jnp.mean(temperature(config, state, objective) * log_pi - value), jnp.mean(log_pi)
 
 
 def adam(
@@ -204,15 +238,17 @@ def update(
     state = state._replace(critics=critics)
 
     (loss, log_pi), gradient = jax.value_and_grad(policy_loss, has_aux=True)(
-        state.policy, config, state, batch, key=key_policy
+        state.policy, config, state, batch, objective, key=key_policy
     )
     policy, policy_optimiser = adam(config, state.policy, gradient, state.optimisers[0])
 
-    surplus = -log_pi - entropy_target(config, batch.action.shape[-1])  # of entropy: more than asked cools
-    log_temperature, temperature_optimiser = adam(config, state.log_temperature, surplus, state.optimisers[2])
+    log_temperature, temperature_optimiser = state.log_temperature, state.optimisers[2]
+    if fixed_temperature(config, objective) is None:
+        surplus = -log_pi - entropy_target(config, batch.action.shape[-1])  # of entropy: more than asked cools
+        log_temperature, temperature_optimiser = adam(config, log_temperature, surplus, temperature_optimiser)
 
     targets = jax.tree.map(lambda t, c: t + config.tau * (c - t), state.targets, critics)
-    info |= {"policy_loss": loss, "entropy": -log_pi, "temperature": jnp.exp(state.log_temperature)}
+    info |= {"policy_loss": loss, "entropy": -log_pi, "temperature": temperature(config, state, objective)}
     optimisers = policy_optimiser, critic_optimiser, temperature_optimiser
     return SACState(policy, critics, targets, log_temperature, optimisers, state.updates + 1), info
 

@@ -1,7 +1,8 @@
 """Recursive classification of examples (Eysenbach, Levine, Salakhutdinov 2021): no reward at all.
 
 The critic itself is the classifier: C(s, a) = σ(f(s, a)) is the probability that success lies ahead, learned from
-examples and from its own prediction n steps on. The loss is `rce_loss` of the agent.
+examples and from its own predictions one and n steps on; the policy maximises C. The losses are `rce_loss` and
+`policy_loss` of the agent, and their settings `sac.n_step` and `sac.rce_entropy`.
 """
 
 from __future__ import annotations
