@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 COLOURS = {
-    "mural": "#d1495b", "vice": "#30638e", "vice-count": "#00798c", "sac-sparse": "#8d96a3", "sac-distance": "#edae49",
+    "mural": "#d1495b", "vice": "#30638e", "vice-count": "#66a61e", "sac-sparse": "#8d96a3", "sac-distance": "#edae49",
 }  # fmt: skip
 
 
