@@ -58,7 +58,7 @@ def test_the_map_is_the_learned_reward_with_x_first(zigzag):
 
 
 def test_maps_are_the_right_way_up(zigzag, tmp_path, monkeypatch):
-    monkeypatch.setattr(zigzag.run, "reward_of", lambda obs: (obs[:, 0] > 0) * 1.0)  # 1 on the right
+    monkeypatch.setattr(zigzag.run, "reward_of", lambda obs, xy: (obs[:, 0] > 0) * 1.0)  # 1 on the right
     image = run_picture(zigzag.run, tmp_path / "p.png").astype(int)
     row, half = image[image.shape[0] // 2], image.shape[1] // 2
     left, right = row[half // 4], row[half * 3 // 4]
