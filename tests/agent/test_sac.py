@@ -184,7 +184,7 @@ def test_rce_loss_by_hand(state, batch, n_step):
 @pytest.mark.parametrize(("entropy", "coefficient"), [(1e-4, 1e-4), (None, np.exp(-0.7))])
 def test_rce_policy_loss_by_hand(state, batch, entropy, coefficient):
     """It climbs the probability, not the logit; its temperature is fixed unless it is asked to learn."""
-    config = dataclasses.replace(CONFIG, rce_entropy=entropy)
+    config = dataclasses.replace(CONFIG, temperature=entropy)
     action, log_pi = act(state.policy, batch.obs, key=jax.random.key(10))
     chance = special.expit(least(state.critics, batch.obs, action))
     loss, _ = policy_loss(state.policy, config, state, batch, "rce", key=jax.random.key(10))

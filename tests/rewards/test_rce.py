@@ -147,7 +147,7 @@ def test_policy_goes_where_the_examples_are(n_step):
         rows.next_obs[t], rows.last[t] = place, t % 10 == 9
         place = rng.uniform(-1, 1, (10, 1)) if t % 10 == 9 else place
     replay = replay_buffer.insert(replay_buffer.create(200, 10, 1, 1), rows)
-    config = dataclasses.replace(SMALL, n_step=n_step, rce_entropy=0.03)  # 1e-4 saturates: no new data correct it
+    config = dataclasses.replace(SMALL, n_step=n_step, temperature=0.03)  # 1e-4 saturates: no new data correct it
     state = init(config, 1, 1, key=jax.random.key(4))
     examples = jnp.float32(rng.uniform(0.4, 0.6, (20, 1)))
     ids = replay_buffer.draw(replay, 1500 * 64, key=jax.random.key(5)).reshape(1500, 64)

@@ -119,7 +119,7 @@ def test_rows_of_epochs(monkeypatch):
         yield {"replay": 10, "epochs": times}
         yield {"replay": 1000, "epochs": {**times, "mural": [[3.3, 9.0]]}}
 
-    monkeypatch.setattr(bench_train, "lines", printed)
+    monkeypatch.setattr(bench_train.processes, "rows", printed)
     small, large, growth = bench(["epochs"], threads=[1], replay=[10, 1000])
     assert (small["ratio"], small["met"]) == (1.5, True)
     assert (large["ratio"], large["met"]) == (1.65, False)

@@ -5,19 +5,13 @@ its own with the first computation, which only the children do.
 """
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-ONE_THREAD = {
-    "NPROC": "1",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}
+from mural.study.threads import environment
 
 PARENT = """
 import json, os, sys
@@ -64,7 +58,7 @@ class Nursery:
     def __init__(self, cache: Path) -> None:
         self.parent = subprocess.Popen(
             [sys.executable, "-c", PARENT, str(cache)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **ONE_THREAD},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(threads=1),
         )  # fmt: skip
 
     def begin(self, **task: Any) -> int:

@@ -89,7 +89,7 @@ def test_what_is_not_a_setting(values, told):
         ("sac.tau", 0.0), ("sac.tau", 1.1), ("sac.learning_rate", float("nan")), ("sac.initial_temperature", 0.0),
         ("sac.hidden", [8, 0]), ("loop.environments", 3), ("loop.epoch_steps", 120), ("loop.updates_per_step", 0.001),
         ("loop.updates_per_step", -1.0), ("loop.held_out", 1.0), ("loop.pool", 0), ("watch.keep", 0),
-        ("sac.rce_entropy", -0.1),
+        ("sac.temperature", -0.1),
     ],
 )  # fmt: skip
 def test_what_cannot_be(name, value):

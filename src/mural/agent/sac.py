@@ -41,12 +41,12 @@ class SAC:
     """H̄, the entropy (in nats, of actions in [−1, 1]) that the temperature aims at. None: −(number of actions)."""
     initial_temperature: float = 1.0
     """α at the start."""
+    temperature: float | None = None
+    """α, if it is to be fixed. None: learned."""
     layer_norm: bool = False
     """Normalise the hidden layers of the critics."""
     n_step: int = 1
     """Rewards summed before the critic's estimate takes over."""
-    rce_entropy: float | None = 1e-4
-    """With rce: the temperature, which is then fixed. None: learned, as with all other methods."""
 
 
 ADAM = optax.scale_by_adam()
@@ -188,15 +188,9 @@ def rce_loss(
     return loss, {"critic_loss": loss, "q": jnp.mean(values[0]), "odds": jnp.mean(odds)}
 
 
-def fixed_temperature(config: SAC, objective: str) -> float | None:
-    """α where it is not learned."""
-    return config.rce_entropy if objective == "rce" else None
-
-
-def temperature(config: SAC, state: SACState, objective: str = "td") -> Array:
+def temperature(config: SAC, state: SACState) -> Array:
     """α."""
-    fixed = fixed_temperature(config, objective)
-    return jnp.exp(state.log_temperature) if fixed is None else jnp.float32(fixed)
+    return jnp.exp(state.log_temperature) if config.temperature is None else jnp.float32(config.temperature)
 
 
 def policy_loss(
@@ -206,7 +200,7 @@ def policy_loss(
     action, log_pi = act(policy, batch.obs, key=key)
     q = pessimistic(state.critics, batch.obs, action, config.layer_norm)
     value = jax.nn.sigmoid(q) if objective == "rce" else q
-    return jnp.mean(temperature(config, state, objective) * log_pi - value), jnp.mean(log_pi)
+    return jnp.mean(temperature(config, state) * log_pi - value), jnp.mean(log_pi)
 
 
 def adam(
@@ -243,12 +237,12 @@ def update(
     policy, policy_optimiser = adam(config, state.policy, gradient, state.optimisers[0])
 
     log_temperature, temperature_optimiser = state.log_temperature, state.optimisers[2]
-    if fixed_temperature(config, objective) is None:
+    if config.temperature is None:
         surplus = -log_pi - entropy_target(config, batch.action.shape[-1])  # of entropy: more than asked cools
         log_temperature, temperature_optimiser = adam(config, log_temperature, surplus, temperature_optimiser)
 
     targets = jax.tree.map(lambda t, c: t + config.tau * (c - t), state.targets, critics)
-    info |= {"policy_loss": loss, "entropy": -log_pi, "temperature": temperature(config, state, objective)}
+    info |= {"policy_loss": loss, "entropy": -log_pi, "temperature": temperature(config, state)}
     optimisers = policy_optimiser, critic_optimiser, temperature_optimiser
     return SACState(policy, critics, targets, log_temperature, optimisers, state.updates + 1), info
 

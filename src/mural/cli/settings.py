@@ -132,8 +132,7 @@ def as_flags(config: RunConfig, method: str) -> Flags:
 
 def default_folder(config: RunConfig) -> Path:
     """runs/TASK-METHOD-SEED."""
-    short = {spec.id: spec.name for spec in tasks.TASKS.values()}
-    task = short.get(config.task, config.task).replace("/", "-").replace(":", "-")
+    task = tasks.short_name(config.task).replace("/", "-").replace(":", "-")
     return Path("runs") / f"{task}-{config.method}-{config.seed}"
 
 

@@ -45,10 +45,10 @@ class MetaNML:
     """Points of D per task in the outer loss, drawn in proportion to their weight; None takes all of D."""
     outside_share: float = 1 / 3
     """Share of the query tasks that are drawn outside D."""
-    query_class: int | None = None
-    """Draw the other query tasks among the points of D with this label only; None: among all."""
     proposal: proposals.Proposal = proposals.auto
     """Where those come from."""
+    query_class: int | None = None
+    """Draw the query tasks inside D among its points with this label only; None: among all."""
     features: FeatureMap = identity
     """Feature map of the kernel."""
     queries_per_update: int = 8

@@ -67,10 +67,10 @@ class NMLClassifier:
     """Points of D per task in the outer loss, drawn in proportion to their weight. None: all."""
     outside_share: float = 1 / 3
     """Share of the query tasks that lie outside D (paper: 0)."""
-    queries: Literal["data", "replay"] = "data"
-    """Where the others come from: D (paper), or only the replay states in it (released code)."""
     proposal: Literal["auto", "box", "pairs"] = "auto"
     """Where those come from: the box around D, or lines through pairs of its points."""
+    queries: Literal["data", "replay"] = "data"
+    """Where the query tasks inside D come from: all of it (paper), or its replay states only (released code)."""
     learning_rate: float = 1e-3
     """Of Adam in the outer loop."""
     first_epochs: int = 30

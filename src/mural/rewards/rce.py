@@ -2,7 +2,7 @@
 
 The critic itself is the classifier: C(s, a) = σ(f(s, a)) is the probability that success lies ahead, learned from
 examples and from its own predictions one and n steps on; the policy maximises C. The losses are `rce_loss` and
-`policy_loss` of the agent, and their settings `sac.n_step` and `sac.rce_entropy`.
+`policy_loss` of the agent, and their settings `sac.n_step` and `sac.temperature`.
 """
 
 from __future__ import annotations

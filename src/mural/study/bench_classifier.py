@@ -7,15 +7,15 @@ process. Within it, rivals take turns and the medians of the turns are compared.
 from __future__ import annotations
 
 import json
-import os
 import resource
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
+
+from mural.study import threads as processes
 
 NARROW = 512  # up to this width, naive CNML is run to its end
 DATA_POINTS = 2048
@@ -35,20 +35,7 @@ def bench_classifier(hidden: Sequence[int] = (512, 2048), threads: Sequence[int]
 
 def _worker(what: str, width: int, threads: int, steps: int = 0) -> Iterator[dict[str, Any]]:
     """Rows printed by this module, run with the given number of compute threads on as many cores."""
-    environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads))
-    if threads == 1:
-        environment["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    else:
-        environment.pop("XLA_FLAGS", None)
-    cores = sorted(os.sched_getaffinity(0))[-threads:]
-    command = [sys.executable, "-m", __name__, what, *map(str, (width, threads, steps))]
-    pin = partial(os.sched_setaffinity, 0, cores)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, preexec_fn=pin) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            yield json.loads(line)
-    if process.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with code {process.returncode}.")
+    yield from processes.rows([sys.executable, "-m", __name__, what, *map(str, (width, threads, steps))], threads)
 
 
 def take_turns(contestants: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:

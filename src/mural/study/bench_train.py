@@ -8,7 +8,6 @@ so that waiting for other work on the machine does not count; with more, those o
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from mural.study import peers, train_workers
+from mural.study import threads as processes
 
 Row = dict[str, Any]
 
@@ -92,29 +92,12 @@ def bench_train(
         yield from start_rows(max(threads))
 
 
-# Sets the cores of the process that it then becomes. (Popen's preexec_fn would fork; JAX's threads do not like that.)
-PIN = "import os, sys; os.sched_setaffinity(0, map(int, sys.argv[1].split(','))); os.execv(sys.argv[2], sys.argv[2:])"
-
-
-def spawn(command: Sequence[str], threads: int, **pipes: Any) -> subprocess.Popen[str]:
-    """A process with so many compute threads, on as many cores."""
-    environment = dict(os.environ)
-    environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
-    if threads == 1:
-        environment["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    else:
-        environment.pop("XLA_FLAGS", None)
-    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[-threads:]))
-    pinned = [sys.executable, "-c", PIN, cores, *command]
-    return subprocess.Popen(pinned, env=environment, stdout=subprocess.PIPE, text=True, **pipes)
-
-
 class Worker:
     """A process that answers requests, each with one line of JSON."""
 
     def __init__(self, command: Sequence[str], threads: int) -> None:
         self.command = command
-        self.process = spawn(command, threads, stdin=subprocess.PIPE)
+        self.process = processes.spawn(command, threads, stdin=subprocess.PIPE)
         self.about = self._answer()
 
     def __enter__(self) -> Self:
@@ -208,15 +191,6 @@ def clock_of(threads: int) -> str:
     return "cpu" if threads == 1 else "wall"
 
 
-def lines(command: Sequence[str], threads: int) -> Iterator[Row]:
-    """What a worker prints, until it ends."""
-    with spawn(command, threads) as process:
-        assert process.stdout is not None
-        yield from (json.loads(line) for line in process.stdout if line.startswith("{"))
-    if process.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with code {process.returncode}.")
-
-
 def seconds_of(epochs: Sequence[tuple[float, float]], clock: str) -> float:
     """Median seconds."""
     return statistics.median(cpu if clock == "cpu" else wall for cpu, wall in epochs)
@@ -227,7 +201,7 @@ def replay_rows(sizes: Sequence[int], threads: int, rounds: int, overrides: Row)
     clock = clock_of(threads)
     found: list[float] = []
     common = {"env": "zigzag-maze", "unit": "s", "threads": threads, "clock": clock}
-    for row in lines(ours_command("replay-sizes", *map(json.dumps, (sizes, rounds, overrides))), threads):
+    for row in processes.rows(ours_command("replay-sizes", *map(json.dumps, (sizes, rounds, overrides))), threads):
         mural, vice = (seconds_of(row["epochs"][name], clock) for name in ("mural", "vice"))
         found.append(mural)
         yield {
@@ -259,7 +233,7 @@ def method_rows(names: Sequence[str] | None, threads: int, rounds: int, override
 
         names = [name for name in METHODS if name != "sac"]
     clock = clock_of(threads)
-    for row in lines(ours_command("methods", *map(json.dumps, (list(names), rounds, overrides))), threads):
+    for row in processes.rows(ours_command("methods", *map(json.dumps, (list(names), rounds, overrides))), threads):
         ours, sac = (seconds_of(row["epochs"][name], clock) for name in (row["method"], "sac"))
         yield {
             "what": f"epoch of {row['method']}",
@@ -278,7 +252,7 @@ def start_rows(threads: int) -> Iterator[Row]:
     """Seconds from `mural train` to its first environment step, and to the first one after updates."""
     with tempfile.TemporaryDirectory() as folder:
         begun = time.monotonic()
-        stamps = list(lines(ours_command("first-steps", Path(folder) / "run"), threads))
+        stamps = list(processes.rows(ours_command("first-steps", Path(folder) / "run"), threads))
     for stamp in stamps:
         seconds = stamp["at"] - begun
         first = stamp["step"] == 1

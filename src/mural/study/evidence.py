@@ -25,12 +25,8 @@ import numpy as np
 import tyro
 from tyro.conf import UseAppendAction
 
-ONE_THREAD = {
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-    "NPROC": "1",  # the size of XLA's own pool, which also runs independent operations side by side
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-}
+from mural.study.threads import environment
+
 CURVES = ("eval/success", "eval/distance", "train/success", "train/distance", "coverage", "reward/mean")
 RUNS, RESULTS = Path("runs/evidence"), Path("results/evidence")
 SOLVED = 0.9
@@ -67,7 +63,7 @@ class Run:
                 name, command = waiting.pop(0)
                 self.out.mkdir(parents=True, exist_ok=True)
                 with (self.out / f"{name}.log").open("ab") as log:
-                    running[name] = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | ONE_THREAD)
+                    running[name] = subprocess.Popen(command, stdout=log, stderr=log, env=environment(threads=1))
                 print(f"{time.strftime('%H:%M:%S')} {name}: {' '.join(command[2:])}", flush=True)
             time.sleep(1.0)
             for name, process in list(running.items()):

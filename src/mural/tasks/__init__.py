@@ -4,7 +4,7 @@ Importing this module registers ``mural/ZigzagMaze-v0`` and the others with Gymn
 """
 
 from mural.tasks.base import ActionError, DisplayError, MissingExtraError, Task, UnknownTaskError
-from mural.tasks.registry import TASKS, TaskSpec, describe, find, make, register_all
+from mural.tasks.registry import TASKS, TaskSpec, describe, find, make, register_all, short_name
 
 register_all()
 
@@ -19,4 +19,5 @@ __all__ = [
     "describe",
     "find",
     "make",
+    "short_name",
 ]

@@ -103,6 +103,11 @@ def find(name: str) -> TaskSpec:
     raise UnknownTaskError(f"there is no task {name!r}; {hint}there are {', '.join(TASKS)}")
 
 
+def short_name(name: str) -> str:
+    """The short name of one of these tasks, given that or its id; the names of other environments as they are."""
+    return next((spec.name for spec in TASKS.values() if spec.id == name), name)
+
+
 def describe() -> list[dict[str, str]]:
     """One row per task, for people: its name, id, what it is about, and what has to be installed."""
     missing = any(importlib.util.find_spec(package) is None for package in ("mujoco", "metaworld"))

@@ -216,9 +216,9 @@ def as_text(selection: str | slice | Sequence[int]) -> str:
 
 def consistent(config: RunConfig, given: Mapping[str, Any]) -> RunConfig:
     """The same settings, or a `ConfigError` if an argument (None: not given) contradicts them."""
-    short = {spec.id: spec.name for spec in tasks.TASKS.values()}
     for name, value in given.items():
         there = getattr(config, name)
-        if value is not None and short.get(value, value) != short.get(there, there):
+        same = tasks.short_name(value) == tasks.short_name(there) if name == "task" and value else value == there
+        if value is not None and not same:
             raise ConfigError(f"{name} is {value!r}, and {there!r} in the RunConfig: make them the same")
     return config

@@ -141,8 +141,8 @@ def validate(config: RunConfig) -> RunConfig:
             raise ConfigError(f"{name} is {value}; it must be at least 0 and below 1")
     if not 0 < sac.tau <= 1:
         raise ConfigError(f"sac.tau is {sac.tau}; it must be above 0 and at most 1")
-    if sac.rce_entropy is not None and not sac.rce_entropy >= 0:
-        raise ConfigError(f"sac.rce_entropy is {sac.rce_entropy}; it must not be negative")
+    if sac.temperature is not None and not sac.temperature >= 0:
+        raise ConfigError(f"sac.temperature is {sac.temperature}; it must not be negative")
     if loop.pool < sac.n_step:
         raise ConfigError(f"loop.pool ({loop.pool}) must be at least sac.n_step ({sac.n_step})")
     if loop.updates_per_step and not round(loop.steps_per_call * loop.updates_per_step):

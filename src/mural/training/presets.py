@@ -203,14 +203,13 @@ RULES: tuple[Rule, ...] = (
         "fast",
     ),
     Rule({"reward.env_scale": 1.0}, "its hidden rewards are added to the learned one", "double-maze", "mural"),
-    Rule({"sac.n_step": 10}, "Eysenbach et al. 2021", "*", "rce"),
+    Rule({"sac.n_step": 10, "sac.temperature": 1e-4}, "Eysenbach et al. 2021, their code", "*", "rce"),
 )
 
 
 def matching(task: str, method: str, preset: str) -> list[Rule]:
     """The rules for a task (short name or id), a method and a preset, in the order in which they apply."""
-    short = {spec.id: spec.name for spec in tasks.TASKS.values()}
-    return [rule for rule in RULES if rule.applies(short.get(task, task), method, preset)]
+    return [rule for rule in RULES if rule.applies(tasks.short_name(task), method, preset)]
 
 
 def resolve(

@@ -1,0 +1,39 @@
+"""Processes with a fixed number of compute threads: fixed before they start, as JAX and BLAS look only then."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+# Sets the cores of the process that it then becomes. (Popen's preexec_fn would fork; JAX's threads do not like that.)
+PIN = "import os, sys; os.sched_setaffinity(0, map(int, sys.argv[1].split(','))); os.execv(sys.argv[2], sys.argv[2:])"
+
+
+def environment(threads: int) -> dict[str, str]:
+    """This process's environment variables, with those that ask for so many threads."""
+    count = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
+    others = {name: value for name, value in os.environ.items() if name not in ("XLA_FLAGS", "NPROC")}
+    if threads == 1:
+        count["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+        count["NPROC"] = "1"  # the size of XLA's own pool, which also runs independent operations side by side
+    return others | count
+
+
+def spawn(command: Sequence[str], threads: int, **pipes: Any) -> subprocess.Popen[str]:
+    """A process with so many compute threads, on as many cores, whose output is read."""
+    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[-threads:]))
+    pinned = [sys.executable, "-c", PIN, cores, *command]
+    return subprocess.Popen(pinned, env=environment(threads), stdout=subprocess.PIPE, text=True, **pipes)
+
+
+def rows(command: Sequence[str], threads: int) -> Iterator[dict[str, Any]]:
+    """The lines of JSON that such a process prints, until it ends."""
+    with spawn(command, threads) as process:
+        assert process.stdout is not None
+        yield from (json.loads(line) for line in process.stdout if line.startswith("{"))
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with code {process.returncode}.")
