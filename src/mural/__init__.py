@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mural.agent.policy import load_policy
+    from mural.api import Agent
+    from mural.inputs.checks import check_env, check_examples
+    from mural.inputs.examples import SuccessExamples
     from mural.nml import CNMLClassifier, MetaNMLClassifier, MLEClassifier
     from mural.rewards import register_method
-    from mural.training.api import Agent
-    from mural.training.checks import check_env, check_examples
-    from mural.training.examples import SuccessExamples
 
 # Imported when first used: `load_policy` must work on a robot without JAX, and `mural --help` at once.
 _HOMES = {
-    "Agent": "mural.training.api",
+    "Agent": "mural.api",
     "CNMLClassifier": "mural.nml",
     "MLEClassifier": "mural.nml",
     "MetaNMLClassifier": "mural.nml",
-    "SuccessExamples": "mural.training.examples",
-    "check_env": "mural.training.checks",
-    "check_examples": "mural.training.checks",
+    "SuccessExamples": "mural.inputs.examples",
+    "check_env": "mural.inputs.checks",
+    "check_examples": "mural.inputs.checks",
     "load_policy": "mural.agent.policy",
     "register_method": "mural.rewards",
 }

@@ -13,8 +13,9 @@ import pytest
 from mural import cli
 from mural.cli.settings import leaves
 from mural.rewards import METHODS
-from mural.training import checkpoint, metrics, presets
-from mural.training.config import to_dict
+from mural.settings import presets
+from mural.settings.config import to_dict
+from mural.storage import checkpoint, metrics
 
 TINY = [  # actions are random all the time: nothing is learned, so nothing is compiled
     "--steps", "100000", "--loop.random-steps", "100000", "--loop.epoch-steps", "100", "--loop.replay-size", "100000",
@@ -78,7 +79,7 @@ def test_a_method_of_ones_own(home, capsys):
     Path("my_methods.py").write_text(
         "from dataclasses import dataclass\n"
         "import mural\n"
-        "from mural.rewards.oracle import EnvReward\n"
+        "from mural.rewards.methods.oracle import EnvReward\n"
         "@mural.register_method('mine', needs=('env_reward',))\n"
         "@dataclass(frozen=True)\n"
         "class Mine(EnvReward):\n"

@@ -11,7 +11,7 @@ from PIL import Image
 import mural
 from mural import cli
 from mural.cli.runs import EVALUATIONS, succeeded
-from mural.training import metrics
+from mural.storage import metrics
 from mural.training.train import LAST
 
 TINY = [

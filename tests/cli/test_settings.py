@@ -7,8 +7,8 @@ import pytest
 from mural import cli
 from mural.cli.settings import NoTaskError, parse, values_of
 from mural.rewards import METHODS, UnknownMethodError
-from mural.training import presets
-from mural.training.config import ConfigError, to_dict
+from mural.settings import presets
+from mural.settings.config import ConfigError, to_dict
 
 
 def test_flags_override_the_file_and_the_file_overrides_the_preset(tmp_path):

@@ -14,7 +14,7 @@ import pytest
 from mural import Agent
 from mural.agent.replay import Rows
 from mural.rewards import METHODS
-from mural.training.config import RunConfig, to_dict
+from mural.settings.config import RunConfig, to_dict
 from tests.rewards.tiny import TinyRoom, examples, shrink
 
 SEED = 3

@@ -8,7 +8,7 @@ import numpy as np
 
 from mural.rewards import total
 from mural.rewards.base import Term, Transitions
-from mural.rewards.oracle import Reported
+from mural.rewards.methods.oracle import Reported
 
 
 @dataclass(frozen=True)

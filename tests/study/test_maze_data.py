@@ -3,7 +3,7 @@
 import numpy as np
 
 from mural.study.maze_data import MAZE_GRID, free_cells, zigzag_data
-from mural.tasks.maze import ZIGZAG
+from mural.tasks.mazes.layouts import ZIGZAG
 
 
 def test_same_seed_same_data_other_seed_other_data():

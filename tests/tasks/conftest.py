@@ -6,7 +6,7 @@ from collections.abc import Generator
 import pytest
 
 from mural.tasks import DisplayError
-from mural.tasks.mujoco_base import GL_OFF
+from mural.tasks.robots.mujoco_base import GL_OFF
 
 
 @pytest.hookimpl(wrapper=True)

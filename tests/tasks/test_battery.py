@@ -275,7 +275,7 @@ def test_vectorised_stepping_gives_the_same_states(task, name, kind):
         envs = SyncVectorEnv(makers)
     else:
         # Not "fork": JAX may run threads in this process.
-        multiprocessing.set_forkserver_preload(["mural.tasks.mazes", "gymnasium.vector"])
+        multiprocessing.set_forkserver_preload(["mural.tasks.mazes.tasks", "gymnasium.vector"])
         envs = AsyncVectorEnv(makers, context="forkserver")
     actions = random_actions(task, 5)
     alone = rollout(task, 11, actions)

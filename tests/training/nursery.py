@@ -11,14 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from mural.study.threads import environment
+from mural.study.processes import environment
 
 PARENT = """
 import json, os, sys
 import jax
 import mural.tasks
-from mural.training.api import Agent
-from mural.training.folder import RunFolder
+from mural.api import Agent
+from mural.storage.folder import RunFolder
 jax.config.update("jax_compilation_cache_dir", sys.argv[1])
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 threads = [line for line in open("/proc/self/status") if line.startswith("Threads")]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from mural.inputs.spaces import Spaces, StepError
 from mural.training.collect import Collector, EnvironmentFailure, PolicyFailure, random_actions, reports, seeds
 from mural.training.evaluate import episode, evaluate
-from mural.training.spaces import Spaces, StepError
 from tests.training.small import Field
 
 

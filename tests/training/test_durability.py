@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from mural.training import checkpoint
-from mural.training.folder import RunFolder
+from mural.storage import checkpoint
+from mural.storage.folder import RunFolder
 from tests.training import small
 from tests.training.nursery import Nursery
 

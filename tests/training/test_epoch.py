@@ -186,7 +186,7 @@ def used_rewards(monkeypatch, agent: mural.Agent, epochs: int) -> tuple[list[lis
 def test_every_reward_in_use_is_current(clock, monkeypatch, settings):
     if "loop.environments" in settings:
         monkeypatch.setitem(
-            mural.training.api.worlds.gymnasium.registry, "Field-v0", small.gymnasium.envs.registration.EnvSpec(
+            mural.api.worlds.gymnasium.registry, "Field-v0", small.gymnasium.envs.registration.EnvSpec(
                 "Field-v0", entry_point=small.Field, disable_env_checker=True, order_enforce=False
             ),
         )  # fmt: skip

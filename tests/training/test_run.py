@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import mural
-from mural.training import checkpoint, trees
+from mural.settings.config import ConfigError
+from mural.storage import checkpoint, trees
+from mural.storage.folder import Recorder, RunFolder, RunningError, UnsavedError
 from mural.training.collect import EnvironmentFailure
-from mural.training.config import ConfigError
-from mural.training.folder import Recorder, RunFolder, RunningError, UnsavedError
 from mural.training.run import BrokenOffError, DivergenceError
 from mural.training.train import LAST, Silent, solved
 from tests.training import small

@@ -52,7 +52,7 @@ class BenchClassifier:
 
     def run(self) -> None:
         """Measure and print."""
-        from mural.study.bench_classifier import bench_classifier
+        from mural.study.bench.classifier import bench_classifier
 
         show(bench_classifier(self.hidden, self.threads), as_json=self.json)
 
@@ -70,7 +70,7 @@ class BenchFidelity:
 
     def run(self) -> None:
         """Measure and print."""
-        from mural.study.bench_fidelity import bench_fidelity
+        from mural.study.bench.fidelity import bench_fidelity
 
         show(bench_fidelity(self.datasets, self.seed), as_json=self.json)
 
@@ -88,7 +88,7 @@ class BenchTasks:
 
     def run(self) -> None:
         """Measure and print."""
-        from mural.study.bench_tasks import bench_tasks
+        from mural.study.bench.tasks import bench_tasks
 
         show(bench_tasks(self.tasks or None, seconds=self.seconds), as_json=self.json)
 
@@ -110,7 +110,7 @@ class BenchTrain:
 
     def run(self) -> None:
         """Measure and print."""
-        from mural.study.bench_train import bench_train
+        from mural.study.bench.train import bench_train
 
         rows = bench_train(self.parts, threads=self.threads, rounds=self.rounds, peer_python=self.peer_python)
         show(rows, as_json=self.json)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 if TYPE_CHECKING:
-    from mural.training.api import Agent
+    from mural.api import Agent
 
 RUNS = Path("runs")
 Imports = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="import", metavar="MODULE")]
@@ -52,8 +52,8 @@ def import_modules(names: Sequence[str]) -> None:
 
 def load_agent(run: Path, imports: Sequence[str], config: dict[str, Any] | None = None) -> Agent:
     """The agent of a run at its latest good checkpoint; says which ones were passed over."""
+    from mural.api import Agent
     from mural.rewards import UnknownMethodError
-    from mural.training.api import Agent
 
     import_modules(imports)
     try:

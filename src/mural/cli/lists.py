@@ -53,9 +53,9 @@ class Methods:
 
 def preset_rows(task: str, preset: str) -> Iterator[dict[str, Any]]:
     """What a preset sets for a task: methods, setting, value, source; only what no later rule overrides."""
+    from mural.inputs.world import require_known
     from mural.rewards import METHODS
-    from mural.training.presets import RULES, matching
-    from mural.training.world import require_known
+    from mural.settings.presets import RULES, matching
 
     require_known(task)
     place = {id(rule): i for i, rule in enumerate(RULES)}

@@ -51,12 +51,12 @@ class Eval:
                 print(f"{name.replace('_', ' '):<14} {format(value, '.4g') if isinstance(value, float) else value}")
         console = Console(stderr=True)
         if self.picture is not None:
-            from mural.training.pictures import final_picture
+            from mural.show.pictures import final_picture
 
             drawn = final_picture(agent.run, self.picture)
             console.print(f"{self.picture}" if drawn is not None else "no picture: this task is not in a plane")
         if self.video is not None:
-            from mural.training.video import record
+            from mural.show.video import record
 
             with console.status(f"{self.video} …"):
                 record(agent, self.video, self.video_episodes)
@@ -142,8 +142,8 @@ class Policy:
 
 def look(path: Path) -> tuple[RenderableType, bool]:
     """A run's state of things, and whether it has reached its end. Needs none of what trains."""
-    from mural.training import metrics
-    from mural.training.display import clock, speed, view
+    from mural.show.display import clock, speed, view
+    from mural.storage import metrics
 
     config: dict[str, Any] = json.loads((path / "config.json").read_text())
     rows, timings = (

@@ -17,8 +17,8 @@ import tyro
 from mural import tasks
 from mural.cli.folders import Imports, import_modules
 from mural.rewards import find_method
-from mural.training import presets
-from mural.training.config import ConfigError, RunConfig, read, to_dict, validate
+from mural.settings import presets
+from mural.settings.config import ConfigError, RunConfig, read, to_dict, validate
 from mural.training.run import epoch_steps
 
 PRESETS = ("fast", "paper")

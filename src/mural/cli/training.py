@@ -15,8 +15,8 @@ from tyro.conf import Positional
 from mural.cli.folders import Imports, find_run, load_agent, plain_warnings
 
 if TYPE_CHECKING:
+    from mural.api import Agent
     from mural.cli.settings import Parsed
-    from mural.training.api import Agent
 
 INTERRUPTED = 130  # exit code of a program that Ctrl-C ended
 
@@ -106,8 +106,8 @@ def announce(parsed: Parsed) -> None:
 def start(parsed: Parsed) -> Agent:
     """A new agent; an environment that is not one of ours is looked at first."""
     from mural import tasks
-    from mural.training.api import Agent
-    from mural.training.checks import check_env, check_examples
+    from mural.api import Agent
+    from mural.inputs.checks import check_env, check_examples
 
     config = parsed.config
     agent = Agent(config.task, config=config, run_dir=parsed.out)
@@ -121,7 +121,7 @@ def start(parsed: Parsed) -> Agent:
 
 def learn(agent: Agent, path: Path) -> None:
     """Train to the end of the settings' steps; after Ctrl-C, say how to go on."""
-    from mural.training import checkpoint
+    from mural.storage import checkpoint
 
     try:
         agent.learn(agent.config.steps - agent.steps)

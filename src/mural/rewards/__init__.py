@@ -1,19 +1,5 @@
 """What a transition is worth: one file per method, all behind one protocol. Knows nothing of environments."""
 
-from mural.rewards import (
-    cnml,
-    ddl,
-    icm,
-    mural,
-    mural_negatives,
-    mural_no_meta,
-    oracle,
-    rce,
-    vae_density,
-    vice,
-    vice_count,
-    vice_rnd,
-)
 from mural.rewards.base import (
     METHODS,
     Experience,
@@ -28,6 +14,20 @@ from mural.rewards.base import (
     UnknownMethodError,
     find_method,
     register_method,
+)
+from mural.rewards.methods import (
+    cnml,
+    ddl,
+    icm,
+    mural,
+    mural_negatives,
+    mural_no_meta,
+    oracle,
+    rce,
+    vae_density,
+    vice,
+    vice_count,
+    vice_rnd,
 )
 
 __all__ = [

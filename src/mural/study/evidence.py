@@ -25,7 +25,7 @@ import numpy as np
 import tyro
 from tyro.conf import UseAppendAction
 
-from mural.study.threads import environment
+from mural.study.processes import environment
 
 CURVES = ("eval/success", "eval/distance", "train/success", "train/distance", "coverage", "reward/mean")
 RUNS, RESULTS = Path("runs/evidence"), Path("results/evidence")

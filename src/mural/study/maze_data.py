@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mural.nml.tabular import Grid
 from mural.tasks import make
-from mural.tasks.maze import ZIGZAG
+from mural.tasks.mazes.layouts import ZIGZAG
 
 Floats = NDArray[np.float64]
 

@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.image import imsave
 from numpy.typing import NDArray
 
-from mural.tasks.grid import CELL
-from mural.tasks.maze_picture import maze_frame
-from mural.tasks.mazes import MazeTask, ShuffledMaze
-from mural.tasks.mujoco_base import MujocoTask
+from mural.tasks.mazes.picture import maze_frame
+from mural.tasks.mazes.shuffled import CELL
+from mural.tasks.mazes.tasks import MazeTask, ShuffledMaze
 from mural.tasks.registry import make
+from mural.tasks.robots.mujoco_base import MujocoTask
 
 Image = NDArray[np.uint8]
 GAP = 6  # pixels of white between frames

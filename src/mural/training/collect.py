@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mural.agent.policy import NumpyPolicy
 from mural.agent.replay import Rows
-from mural.training.spaces import Env, Spaces, StepError, validate_reset, validate_step
+from mural.inputs.spaces import Env, Spaces, StepError, validate_reset, validate_step
 
 Floats = NDArray[np.float32]
 Act = Callable[[Floats], Floats]

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from mural.inputs.world import World
 from mural.rewards import Term, total
-from mural.training.world import World
 
 BINS = 32  # of the visit counts, per axis
 RELIABILITY_BINS = 10

@@ -10,8 +10,8 @@ import numpy as np
 
 from mural.agent.policy import NumpyPolicy
 from mural.agent.replay import Rows
+from mural.inputs.spaces import Env, Spaces
 from mural.training.collect import Collector, Floats
-from mural.training.spaces import Env, Spaces
 
 Render = Callable[[Any], None]
 

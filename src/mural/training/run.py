@@ -16,14 +16,14 @@ from mural.agent import replay as replay_buffer
 from mural.agent import sac
 from mural.agent.policy import NumpyPolicy
 from mural.agent.replay import Replay, Rows
+from mural.inputs.world import World, require
 from mural.rewards import Experience, find_method, total
+from mural.settings.config import ConfigError, RunConfig
+from mural.storage import trees
 from mural.training import epoch as compiled
-from mural.training import trees
 from mural.training.collect import Act, Collector, PolicyFailure, policy_actions, random_actions, seeds
-from mural.training.config import ConfigError, RunConfig
 from mural.training.diagnostics import Diagnostics
 from mural.training.evaluate import evaluate
-from mural.training.world import World, require
 
 BLOCK = 4096  # transitions per labelling call
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from mural.training.folder import Recorder, RunFolder, Say
+from mural.storage.folder import Recorder, RunFolder, Say
 from mural.training.run import DivergenceError, Row, Run
 
 LAST = 5  # evaluations that `stop_at_success` looks at

@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 from mural.study.maze_data import MazeData
-from mural.tasks.maze import ARENA, ZIGZAG
+from mural.tasks.mazes.layouts import ARENA, ZIGZAG
 
 Floats = NDArray[np.float64]
 COLOURS = "viridis"

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from mural.nml import MetaNMLClassifier, MLEClassifier
 from mural.study.figures.maze_axes import draw_map, map_points, save
 from mural.study.maze_data import MAZE_GRID, zigzag_data
-from mural.tasks.maze import ZIGZAG
+from mural.tasks.mazes.layouts import ZIGZAG
 
 HIDDEN = (256, 256)
 KERNEL_WIDTH = 0.5  # λ_dist of the mazes in the 2021 release

@@ -1,0 +1,244 @@
+"""Look at an environment and its success examples before hours go into training on them."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.utils.env_checker import check_env as gymnasium_check_env
+from numpy.typing import NDArray
+
+from mural.inputs.examples import SuccessExamples, load_examples
+from mural.inputs.selection import Selection
+from mural.inputs.spaces import Env, Floats, Spaces, Step, StepError, horizon_of, validate_reset, validate_step
+
+FEW = 10  # fewer examples than this say little about what success is
+RESETS = 20
+STEPS = 200
+SCALES = 1000.0  # ratio of ranges from which on a network hardly sees the smaller column
+CLOSE = 0.01  # distance, in standard deviations per column, from which on two states count as the same
+
+# What Gymnasium's checker says about good environments, or what is of no consequence here: actions are rescaled, and
+# observations may be unbounded. What it says of observations outside their space is said better below.
+HARMLESS = (
+    "is different from the unwrapped version",
+    "symmetric and normalized space",
+    "observation space m",
+    "is not within the observation space",
+    "alternative render modes",
+)
+
+TERMINATES = (
+    "{count} of {episodes} episodes terminated. Learned rewards are in (0, 1) and positive, so an episode that ends "
+    "forgoes all that could still be earned: one that ends on success would teach the agent to hover next to the goal. "
+    "Therefore a terminal state is treated as absorbing, its reward going on for ever. Simplest is an environment "
+    "whose episodes end by a time limit only."
+)
+
+
+class EnvError(ValueError):
+    """An environment that cannot be trained on; the message says what is wrong with it."""
+
+
+class EnvWarning(UserWarning):
+    """An environment that can be trained on, with something about it that one should know."""
+
+
+class ExamplesWarning(UserWarning):
+    """Success examples that can be used but look like a mistake."""
+
+
+@dataclass(frozen=True)
+class EnvReport:
+    """What `check_env` found."""
+
+    name: str
+    layout: tuple[tuple[str, int, int], ...]
+    obs_size: int
+    action_size: int
+    horizon: int | None
+    """Steps until an episode is truncated, where that is known."""
+    warnings: tuple[str, ...]
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{name} {start}:{stop}" for name, start, stop in self.layout)
+        limit = "no time limit known" if self.horizon is None else f"episodes of {self.horizon} steps"
+        lines = [f"{self.name}: {self.obs_size} observations ({parts}), {self.action_size} actions, {limit}"]
+        lines += [f"  warning: {text}" for text in self.warnings] or ["  nothing to complain about"]
+        return "\n".join(lines)
+
+
+def check_examples(
+    env: Env,
+    examples: Any,
+    classifier_keys: str | list[str] | None = None,
+    classifier_slice: Selection | None = None,
+    warn: bool = True,
+) -> SuccessExamples:
+    """The success examples as training would use them, or an `ExamplesError`; resets and steps `env`.
+
+    Warns (`ExamplesWarning`) on what looks like a mistake: few examples, repeated ones, columns that never change,
+    examples that look like states in which episodes start.
+    """
+    spaces = Spaces.of(env, classifier_keys, classifier_slice)
+    loaded = load_examples(examples, spaces, task=env)
+    if warn:
+        for text in _doubts(env, spaces, loaded.states.astype(np.float64)):
+            warnings.warn(text, ExamplesWarning, stacklevel=2)
+    return loaded
+
+
+def _doubts(env: Env, spaces: Spaces, states: NDArray[np.float64]) -> Iterator[str]:
+    if len(states) < FEW:
+        yield f"there are only {len(states)} success examples; about 150 that differ in what does not matter are better"
+    repeated = len(states) - len(np.unique(states, axis=0))
+    if repeated:
+        yield f"{repeated} of {len(states)} success examples ({repeated / len(states):.0%}) repeat others"
+    started, visited = _explore(env, spaces)
+    started, visited = started[:, spaces.columns], visited[:, spaces.columns]
+    still = (np.ptp(states, axis=0) == 0) & (np.ptp(visited, axis=0) > 0)
+    if len(states) > 1 and still.any():
+        names = ", ".join(spaces.column_name(int(column)) for column in spaces.columns[still][:12])
+        yield (
+            f"{names}: the same in all success examples, and changing in the environment. If that is not what makes "
+            "the success, the classifier learns it nevertheless: leave it out with classifier_keys or classifier_slice"
+        )
+    near = _look_like_starts(states, started, visited)
+    if near >= 0.5:
+        yield (
+            f"{near:.0%} of {len(started)} states in which episodes started are as close to a success example as "
+            "to each other: is the task done at the start, or were the examples taken before it was?"
+        )
+
+
+def _look_like_starts(states: NDArray[np.float64], started: NDArray[np.float64], visited: NDArray[np.float64]) -> float:
+    """Share of starting states that have an example as close to them as their fellows are to each other."""
+    everything = np.concatenate([states, visited])
+    spread = everything.std(axis=0)
+    moving = spread > 0
+    if not moving.any():
+        return 1.0
+    a, b = started[:, moving] / spread[moving], states[:, moving] / spread[moving]
+    to_examples = np.array([np.sqrt(((b - row) ** 2).mean(axis=1)).min() for row in a])
+    to_fellows = [np.sqrt(((np.delete(a, i, axis=0) - row) ** 2).mean(axis=1)).min() for i, row in enumerate(a)]
+    return float((to_examples <= max(float(np.median(to_fellows)), CLOSE)).mean())
+
+
+def _explore(env: Env, spaces: Spaces) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Starting states [RESETS, o], and all states on short random walks from them."""
+    rng = np.random.default_rng(0)
+    started, visited = [], []
+    for seed in range(RESETS):
+        obs = validate_reset(spaces, env.reset(seed=seed))
+        started.append(obs)
+        visited.append(obs)
+        for _ in range(STEPS // RESETS):
+            step = _random_step(env, spaces, rng)
+            visited.append(step.obs)
+            if step.terminated or step.truncated:
+                break
+    return np.array(started, np.float64), np.array(visited, np.float64)
+
+
+def _random_step(env: Env, spaces: Spaces, rng: np.random.Generator) -> Step:
+    # Not env.action_space.sample(): the environment's own generators are not ours to advance.
+    return validate_step(spaces, env.step(spaces.to_env(rng.uniform(-1, 1, spaces.action_size).astype(np.float32))))
+
+
+def check_env(env: Env) -> EnvReport:
+    """Whether `env` can be trained on: an `EnvError` or `SpaceError` if not, an `EnvWarning` for each doubt.
+
+    Gymnasium's own checker comes first; then what training needs beyond it, on `STEPS` random steps.
+    """
+    if not isinstance(env, gymnasium.Env):
+        raise EnvError(f"a {type(env).__name__} is no environment; it has to inherit from gymnasium.Env")
+    spaces = Spaces.of(env)
+    doubts = list(_gymnasium_doubts(env))
+    try:
+        walk, ends = _walk(env, spaces, seed=0)
+        again, _ = _walk(env, spaces, seed=0)
+    except StepError as error:
+        raise EnvError(str(error)) from error
+    horizon = horizon_of(env)
+    if not np.array_equal(walk, again):
+        row = int(np.flatnonzero((walk != again).any(axis=1))[0]) if walk.shape == again.shape else 0
+        doubts.append(
+            f"after reset(seed=0) and the same actions, observations differ from step {row} on. Take all randomness "
+            "from self.np_random, or runs cannot be repeated, nor resumed exactly"
+        )
+    outside = (walk < spaces.obs_low - 1e-5) | (walk > spaces.obs_high + 1e-5)
+    for column in np.flatnonzero(outside.any(axis=0))[:5]:
+        seen = walk[outside[:, column], column][0]
+        doubts.append(
+            f"{spaces.column_name(int(column))} was {seen:g}, outside the observation space "
+            f"({spaces.obs_low[column]:g} to {spaces.obs_high[column]:g}): widen the space"
+        )
+    doubts += _scale_doubts(walk, spaces)
+    terminated, truncated = (sum(end[i] for end in ends) for i in (0, 1))
+    if terminated:
+        doubts.append(TERMINATES.format(count=terminated, episodes=len(ends)))
+    if horizon is None and not truncated:
+        doubts.append(
+            f"no time limit was found, and no episode was truncated in {STEPS} steps; wrap the environment with "
+            "gymnasium.wrappers.TimeLimit(env, max_episode_steps=…), or the agent may never be reset"
+        )
+    for text in doubts:
+        warnings.warn(text, EnvWarning, stacklevel=2)
+    name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+    return EnvReport(name, spaces.layout, spaces.obs_size, spaces.action_size, horizon, tuple(doubts))
+
+
+def _gymnasium_doubts(env: Env) -> Iterator[str]:
+    """What Gymnasium's checker warns about; an `EnvError` where it fails."""
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            gymnasium_check_env(env, skip_render_check=True, skip_close_check=True)
+    except Exception as error:  # its assertions, and whatever the environment raises under it
+        text = str(error)
+        if "observation space" in text:
+            text += " (the shape, the dtype and the bounds all have to be those of the space: obs.astype(space.dtype))"
+        raise EnvError(f"Gymnasium's checker: {text or type(error).__name__}") from error
+    for warning in caught:
+        text = re.sub(r"\x1b\[\d+m|WARN: ", "", str(warning.message))
+        if not any(part in text for part in HARMLESS):
+            yield f"Gymnasium's checker: {text}"
+
+
+def _walk(env: Env, spaces: Spaces, seed: int) -> tuple[Floats, list[tuple[bool, bool]]]:
+    """Observations on `STEPS` random steps, and how each episode ended (the last one may not have)."""
+    rng = np.random.default_rng(seed)
+    obs = validate_reset(spaces, env.reset(seed=seed))
+    walk, ends = [obs], []
+    for number in range(STEPS):
+        try:
+            step = _random_step(env, spaces, rng)
+        except StepError:
+            raise
+        except Exception as error:
+            raise EnvError(f"step() raised {type(error).__name__} after {number} random steps: {error}") from error
+        walk.append(step.obs)
+        if step.terminated or step.truncated:
+            ends.append((step.terminated, step.truncated))
+            walk.append(validate_reset(spaces, env.reset()))
+    return np.array(walk), ends
+
+
+def _scale_doubts(walk: Floats, spaces: Spaces) -> Iterator[str]:
+    ranges = np.ptp(walk.astype(np.float64), axis=0)
+    moving = np.flatnonzero(ranges > 0)
+    if not len(moving):
+        yield "observations never changed in random steps; do actions have an effect?"
+        return
+    small, large = (int(moving[i]) for i in (ranges[moving].argmin(), ranges[moving].argmax()))
+    if ranges[large] > SCALES * ranges[small]:
+        yield (
+            f"{spaces.column_name(large)} ranges over {ranges[large]:g} and {spaces.column_name(small)} over "
+            f"{ranges[small]:g} in random steps; rescale them to similar sizes with "
+            "gymnasium.wrappers.TransformObservation, and the success examples with them"
+        )

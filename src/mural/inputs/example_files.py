@@ -1,0 +1,93 @@
+"""Reading success examples from files."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mural.inputs.selection import nearest
+from mural.inputs.spaces import Spaces
+
+
+class ExamplesError(ValueError):
+    """Success examples that cannot be used; the message says which and why."""
+
+
+def read_examples(path: Path, spaces: Spaces) -> tuple[Any, str]:
+    """What is in a file, and its provenance. Files are data: nothing in them is executed."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ExamplesError(f"cannot read the success examples {str(path)!r}: {error.strerror or error}") from error
+    provenance = f"{path} (sha256 {hashlib.sha256(data).hexdigest()})"
+    if path.suffix == ".csv":
+        return _parse_csv(data, path, spaces), provenance
+    if path.suffix not in (".npz", ".npy"):
+        raise ExamplesError(f"{str(path)!r} is of no known kind; success examples are read from .npz, .npy and .csv")
+    try:
+        found = np.load(io.BytesIO(data), allow_pickle=False)
+        content = {name: found[name] for name in found.files} if isinstance(found, np.lib.npyio.NpzFile) else found
+    except Exception as error:  # a damaged archive fails in a dozen ways, all of which mean the same
+        raise ExamplesError(
+            f"cannot read the success examples {str(path)!r}: it is damaged, or has Python objects in it, which are "
+            f"never loaded; write it with np.savez(path, examples=array) and an array of numbers ({error})"
+        ) from error
+    if isinstance(content, dict) and "examples" in content and "provenance" in content:  # our own file
+        provenance += f", which is from: {content.pop('provenance')}"
+    return content, provenance
+
+
+def _parse_csv(data: bytes, path: Path, spaces: Spaces) -> Any:
+    """Rows of numbers; a mapping to entries if there is a header with their names."""
+    try:
+        lines = [line for line in data.decode("utf-8-sig").splitlines() if line.strip() and not line.startswith("#")]
+        delimiter = next((mark for mark in ",;\t" if lines and mark in lines[0]), ",")
+        table = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
+    except (UnicodeDecodeError, csv.Error):
+        raise ExamplesError(f"{str(path)!r} is no table; write the examples as comma-separated numbers") from None
+    header: list[str] = []
+    if table and (not all(map(_is_number, table[0])) or _is_numbering(table)):
+        header = table.pop(0)
+    for number, row in enumerate(table, 1):
+        if len(row) != len(table[0]) or not all(map(_is_number, row)) or (header and len(row) != len(header)):
+            raise ExamplesError(
+                f"{str(path)!r}: row {number} is {row[:8]}; needed are numbers, as many as in the other rows"
+            )
+    values = np.array([[float(cell) for cell in row] for row in table])
+    if header and header[0] == "":
+        raise ExamplesError(f"{str(path)!r} starts with a column of row numbers; write it with index=False")
+    columns = {spaces.column_name(i): i for i in range(spaces.obs_size)}
+    named = [name for name in header if name in columns]
+    if not named or not len(values):  # names of one's own, or none: the order counts
+        return values
+    if len(named) < len(header) or len(set(header)) < len(header):
+        wrong = next((name for name in header if name not in columns), named[0])
+        raise ExamplesError(
+            f"{str(path)!r} has a column {wrong!r} that is unknown, or repeated; {nearest(wrong, list(columns))}"
+        )
+    order = [columns[name] for name in header]
+    if set(order) == set(columns.values()):
+        return values[:, np.argsort(order)]
+    lacking = [spaces.column_name(int(c)) for c in spaces.columns if c not in order]
+    if lacking:
+        raise ExamplesError(f"{str(path)!r} lacks the columns {', '.join(lacking)}, which the classifier sees")
+    return values[:, [order.index(int(c)) for c in spaces.columns]]
+
+
+def _is_numbering(table: list[list[str]]) -> bool:
+    """Whether the first row is what pandas writes above columns without names (0, 1, 2…), and not an example."""
+    first, others = table[0], (cell for row in table[1:] for cell in row)
+    return len(first) > 1 and first == [str(i) for i in range(len(first))] and any("." in cell for cell in others)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,190 @@
+"""Success examples from wherever they are: arrays, files, or the task itself; checked, and with their provenance."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mural.agent.policy import flat_entries
+from mural.inputs.example_files import ExamplesError, read_examples
+from mural.inputs.selection import nearest
+from mural.inputs.spaces import Floats, Spaces
+from mural.tasks import TASKS
+
+TOLERANCE = 1e-5  # how far outside the observation space an example may be, relative to the bound
+HOW_TO_MAKE = (
+    "Collect about 150 observations of the task done (drive the environment there by hand or by a script, or set its "
+    "state), one per row, and pass the array, or a .npz with the array `examples`, or a .csv."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SuccessExamples:
+    """States in which the task is done, and where they come from."""
+
+    states: Floats
+    """What the classifier sees of them, [m, d]."""
+    observations: Floats | None
+    """The whole flattened observations [m, o], where they are known."""
+    provenance: str
+
+    def __repr__(self) -> str:
+        whole = "" if self.observations is None else f", observations {list(self.observations.shape)}"
+        return f"SuccessExamples(states {list(self.states.shape)}{whole}, provenance {self.provenance!r})"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a .npz that `load_examples` reads: `examples` (whole observations where known) and `provenance`."""
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        scratch = target.with_name(target.name + ".part")
+        with scratch.open("wb") as file:
+            rows = self.states if self.observations is None else self.observations
+            np.savez(file, examples=rows, provenance=np.array(self.provenance))
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(target)
+
+
+def load_examples(source: Any, spaces: Spaces, task: Any = None, n: int = 150, seed: int = 0) -> SuccessExamples:
+    """Examples from an array, list, mapping of arrays, .npz, .npy, .csv, or `SuccessExamples`, or an `ExamplesError`.
+
+    Rows are whole observations or what the classifier sees of them; if both have the same width, whole observations.
+    Without a source, `task` (an environment with `success_examples`, as all of ours) makes `n` of them.
+    """
+    if source is None:
+        source, provenance = _from_task(task, n, seed)
+    elif isinstance(source, SuccessExamples):
+        source, provenance = source.states if source.observations is None else source.observations, source.provenance
+    elif isinstance(source, str | os.PathLike):
+        source, provenance = read_examples(Path(source), spaces)
+    else:
+        provenance = "array"
+    if isinstance(source, Sequence) and len(source) and isinstance(source[0], Mapping):
+        source = _stacked(source)
+    rows, whole = _from_mapping(source, spaces) if isinstance(source, Mapping) else _from_array(source, spaces)
+    return _checked(rows, whole, spaces, provenance)
+
+
+def _checked(rows: NDArray[np.float64], whole: bool, spaces: Spaces, provenance: str) -> SuccessExamples:
+    """Examples of the right width, if their values can be."""
+    if len(rows) == 0:
+        raise ExamplesError(f"there are no rows in the success examples. {HOW_TO_MAKE}")
+    columns = np.arange(spaces.obs_size) if whole else spaces.columns
+    with np.errstate(over="ignore"):
+        single = rows.astype(np.float32)
+    bad = np.flatnonzero(~np.isfinite(single).all(axis=1))
+    if len(bad):
+        what = "values too large for single precision" if np.isfinite(rows[bad]).all() else "NaN or infinite values"
+        raise ExamplesError(f"rows {_some(bad)} of the success examples have {what}; remove or repair them")
+    low, high = spaces.obs_low[columns], spaces.obs_high[columns]
+    slack_low, slack_high = (
+        TOLERANCE * np.maximum(1.0, np.abs(np.nan_to_num(bound, posinf=0, neginf=0))) for bound in (low, high)
+    )
+    outside = (rows < low - slack_low) | (rows > high + slack_high)
+    if outside.any():
+        i = int(outside.sum(axis=0).argmax())
+        count, worst = int(outside.any(axis=1).sum()), rows[outside[:, i], i]
+        raise ExamplesError(
+            f"{count} of {len(rows)} success examples are outside the observation space: "
+            f"{spaces.column_name(int(columns[i]))} is {worst[0]:g} in row {np.flatnonzero(outside[:, i])[0]}, and the "
+            f"space allows {low[i]:g} to {high[i]:g}. Are columns in the order {_layout(spaces)}, in the same units?"
+        )
+    return SuccessExamples(single[:, spaces.columns] if whole else single, single if whole else None, provenance)
+
+
+def _numbers(values: Any, what: str) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ExamplesError(f"{what}: rows are not all of the same length") from None
+    if array.dtype.kind not in "biuf":
+        raise ExamplesError(f"{what}: entries are of type {array.dtype}, and numbers are needed")
+    return array.astype(np.float64)
+
+
+def _from_array(source: Any, spaces: Spaces) -> tuple[NDArray[np.float64], bool]:
+    rows = _numbers(source, "success examples")
+    if rows.size == 0:
+        return np.zeros((0, spaces.obs_size)), True
+    only = spaces.entries[0]
+    if len(spaces.entries) == 1 and rows.shape[1:] == only.space.shape:
+        rows = rows.reshape(len(rows), -1)
+    if rows.ndim == 2 and rows.shape[1] in (spaces.obs_size, len(spaces.columns)):
+        return rows, rows.shape[1] == spaces.obs_size
+    raise ExamplesError(
+        f"success examples have shape {rows.shape}; needed is one row per example, with {spaces.obs_size} columns for "
+        f"whole observations ({_layout(spaces)})"
+        + ("" if len(spaces.columns) == spaces.obs_size else f", or {_seen(spaces)} for what the classifier sees")
+    )
+
+
+def _from_mapping(source: Mapping[str, Any], spaces: Spaces) -> tuple[NDArray[np.float64], bool]:
+    entries = dict(flat_entries(source))
+    names = [entry.name for entry in spaces.entries]
+    if list(entries) == ["examples"] and "examples" not in names:
+        return _from_array(entries["examples"], spaces)
+    for name in entries:
+        if name not in names:
+            raise ExamplesError(
+                f"the success examples have an entry {name!r}, the observations have not; {nearest(name, names)}"
+            )
+    rows = np.full((max((len(np.atleast_1d(value)) for value in entries.values()), default=0), spaces.obs_size), np.nan)
+    given = np.zeros(spaces.obs_size, dtype=bool)
+    for entry in spaces.entries:
+        if entry.name in entries:
+            values = _numbers(entries[entry.name], f"success examples, entry {entry.name!r}")
+            if values.shape != (len(rows), *entry.space.shape):
+                raise ExamplesError(
+                    f"entry {entry.name!r} of the success examples has shape {values.shape}; needed is one row for "
+                    f"each of {len(rows)} examples, {(len(rows), *entry.space.shape)}"
+                )
+            rows[:, entry.start : entry.stop] = values.reshape(len(rows), -1)
+            given[entry.start : entry.stop] = True
+    if given.all():
+        return rows, True
+    if not given[spaces.columns].all():
+        missing = [
+            e.name
+            for e in spaces.entries
+            if not given[e.start : e.stop].all() and np.isin(range(e.start, e.stop), spaces.columns).any()
+        ]
+        raise ExamplesError(f"the success examples lack {', '.join(missing)}, which the classifier sees")
+    return rows[:, spaces.columns], False
+
+
+def _from_task(task: Any, n: int, seed: int) -> tuple[Any, str]:
+    base = getattr(task, "unwrapped", task)
+    make = getattr(base, "success_examples", None)
+    if make is None:
+        raise ExamplesError(f"there are no success examples, and the environment brings none. {HOW_TO_MAKE}")
+    id = getattr(getattr(base, "spec", None), "id", type(base).__name__)
+    name = next((spec.name for spec in TASKS.values() if spec.id == id), id)
+    return make(n, seed), f"task {name}, seed {seed}"
+
+
+def _stacked(observations: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Observations of a Dict space, one by one → one list per entry."""
+    flat = [dict(flat_entries(obs)) for obs in observations]
+    for row, obs in enumerate(flat):
+        if obs.keys() != flat[0].keys():
+            raise ExamplesError(f"row {row} of the success examples has entries {sorted(obs)}, row 0 {sorted(flat[0])}")
+    return {name: [obs[name] for obs in flat] for name in flat[0]}
+
+
+def _some(rows: NDArray[np.int64]) -> str:
+    return ", ".join(map(str, rows[:10])) + (f" and {len(rows) - 10} others" if len(rows) > 10 else "")
+
+
+def _layout(spaces: Spaces) -> str:
+    return ", ".join(f"{name} {start}:{stop}" for name, start, stop in spaces.layout)
+
+
+def _seen(spaces: Spaces) -> str:
+    names = [spaces.column_name(int(column)) for column in spaces.columns]
+    return f"{len(names)} ({', '.join(names[:12])}{', …' if len(names) > 12 else ''})"

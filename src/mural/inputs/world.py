@@ -1,0 +1,165 @@
+"""What a run starts from: environments, their spaces, the examples, and the problem as reward methods see it."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from mural import tasks
+from mural.inputs.examples import SuccessExamples, load_examples
+from mural.inputs.spaces import Env, Spaces, horizon_of
+from mural.rewards import MethodSpec, Problem
+from mural.settings.config import ConfigError, RunConfig
+
+HELD_OUT = 50  # examples that a task makes beside those it is learned from, to measure calibration
+
+
+class TaskLacksError(ValueError):
+    """A method needs what this environment does not report."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything outside the agent."""
+
+    envs: tuple[Env, ...]
+    spaces: Spaces
+    examples: SuccessExamples | None
+    held_out: NDArray[np.float32]  # [h, d] examples that nothing is trained on
+    problem: Problem
+    horizon: int | None
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """What the classifier sees of an observation."""
+        return tuple(int(c) for c in self.spaces.columns)
+
+    @property
+    def example_obs(self) -> Array | None:
+        """Whole observations of the examples, on the device."""
+        return None if self.problem.example_obs is None else jnp.asarray(self.problem.example_obs)
+
+
+def make_env(name: str, **kwargs: Any) -> Env:
+    """A task by short name, or any environment that Gymnasium knows; wrong names get the nearest right one."""
+    ours = {spec.name: spec.id for spec in tasks.TASKS.values()}
+    if name in ours or name in ours.values():
+        return gymnasium.make(ours.get(name, name), disable_env_checker=True, **kwargs)
+    try:
+        return gymnasium.make(name, **kwargs)
+    except gymnasium.error.UnregisteredEnv:
+        raise unknown(name) from None
+
+
+def require_known(name: str) -> None:
+    """Raise what `make_env` would for a wrong name, without making anything."""
+    if name in tasks.TASKS or ":" in name:  # "module:id" is registered when the module is imported
+        return
+    try:
+        gymnasium.spec(name)
+    except gymnasium.error.UnregisteredEnv:
+        raise unknown(name) from None
+    except gymnasium.error.Error:  # an id without its version, which `gymnasium.make` completes
+        if not any(known.startswith(f"{name}-v") for known in gymnasium.registry):
+            raise unknown(name) from None
+
+
+def unknown(name: str) -> tasks.UnknownTaskError:
+    """The error for a wrong name, with the nearest right one."""
+    ours = {spec.name: spec.id for spec in tasks.TASKS.values()}
+    ids = [*ours, *ours.values(), *gymnasium.registry]
+    near = [right for right in ours if name in right] or difflib.get_close_matches(name, ids, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return tasks.UnknownTaskError(
+        f"there is no task {name!r}; {hint}`mural tasks` lists ours, and any registered Gymnasium id will do"
+    )
+
+
+def build(
+    config: RunConfig,
+    spec: MethodSpec,
+    env: Env | None = None,
+    examples: Any = None,
+    held_out: NDArray[np.float32] | None = None,
+) -> World:
+    """Make environments, examples and problem, refusing what cannot work before anything is spent.
+
+    `held_out` comes with the examples of a run that goes on: those were kept back before, and no more are.
+    """
+    first = make_env(config.task) if env is None else env
+    more = config.loop.environments - 1
+    if more and env is not None and env.spec is None:
+        raise ConfigError("loop.environments > 1 needs an environment that Gymnasium can make again (env.spec is None)")
+    spaces = Spaces.of(first, config.classifier_keys, config.classifier_slice)
+    copies = [make_env(config.task) if env is None else gymnasium.make(env.spec) for _ in range(more)]  # type: ignore[arg-type]
+    task = first.unwrapped
+    source = examples if examples is not None else config.examples
+    brings = hasattr(task, "success_examples")
+    found, kept_back = None, np.zeros((0, len(spaces.columns)), np.float32)
+    if {"examples", "example_obs"} & set(spec.needs) or source is not None or brings:
+        found = load_examples(source, spaces, task, config.num_examples, config.seed)
+        if held_out is not None:
+            kept_back = held_out
+        elif source is None:
+            kept_back = load_examples(None, spaces, task, HELD_OUT, config.seed + 1_000_003).states
+        else:
+            found, kept_back = split(found, config.loop.held_out, config.seed)
+    if "example_obs" in spec.needs and (found is None or found.observations is None):
+        raise TaskLacksError(
+            f"{spec.name} needs examples that are whole observations ({spaces.obs_size} numbers), not only what the "
+            "classifier sees"
+        )
+    horizon = horizon_of(first)
+    if horizon is None:
+        warnings.warn(
+            "this environment has no time limit: episodes end only with epochs; gymnasium.wrappers.TimeLimit sets one",
+            stacklevel=3,
+        )
+    if not hasattr(task, "xy") and any("xy" in getattr(term.part, "reads", ()) for term in config.reward.terms()):
+        instead = " and ".join(spaces.column_name(int(column)) for column in spaces.columns[:2])
+        warnings.warn(
+            f"{spec.name} counts visits to places: info['xy'], two numbers; if this environment does not report them, "
+            f"it counts {instead}",
+            stacklevel=3,
+        )
+    return World((first, *copies), spaces, found, kept_back, _problem(spaces, found, task), horizon)
+
+
+def split(examples: SuccessExamples, share: float, seed: int) -> tuple[SuccessExamples, NDArray[np.float32]]:
+    """Examples to learn from, and a share (none of fewer than 20) that is kept back."""
+    m = len(examples.states)
+    kept_back = int(share * m) if m >= 20 else 0
+    order = np.random.default_rng([seed, 7]).permutation(m)
+    back, rest = order[:kept_back], np.sort(order[kept_back:])
+    whole = None if examples.observations is None else examples.observations[rest]
+    return SuccessExamples(examples.states[rest], whole, examples.provenance), examples.states[back]
+
+
+def _problem(spaces: Spaces, examples: SuccessExamples | None, task: Any) -> Problem:
+    if examples is None:
+        return Problem(spaces.obs_size, spaces.action_size, np.zeros((0, len(spaces.columns)), np.float32))
+    if hasattr(task, "distance") and examples.observations is not None:
+        away = task.distance(np.asarray(examples.observations, np.float64))
+    else:  # the task cannot measure states: the most central example stands for the goal
+        away = np.linalg.norm(examples.states - examples.states.mean(axis=0), axis=1)
+    goal = examples.states[int(np.argmin(away))]
+    return Problem(spaces.obs_size, spaces.action_size, examples.states, examples.observations, goal)
+
+
+def require(spec: MethodSpec, reported: dict[str, float]) -> None:
+    """Raise `TaskLacksError` if a method needs what the first transitions did not report."""
+    for what in ("success", "distance"):
+        if what in spec.needs and np.isnan(reported[what]):
+            key = {"success": "is_success", "distance": "distance"}[what]
+            raise TaskLacksError(
+                f"method {spec.name!r} needs info[{key!r}] with every step, and this environment does not report it; "
+                "choose a method that learns from examples (mural), or add it with a wrapper"
+            )

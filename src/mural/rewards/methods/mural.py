@@ -1,0 +1,198 @@
+"""MURAL: the probability of success by meta-NML is the reward (Algorithm 2 of the paper).
+
+Once per epoch D is drawn anew (replay states with label 0, examples with label 1), the network is meta-trained from
+where it was, and from then on r(s) = p_meta-NML(success | s) by one gradient step per label, in closed form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from mural.nml import meta, mle, mlp, proposals
+from mural.nml.meta import MetaNML, MetaState
+from mural.nml.weights import Data, subset
+from mural.rewards.base import Experience, Info, Problem, Term, Transitions, register_method
+from mural.rewards.methods.oracle import Reported
+
+AUTO_WIDTH = 0.1  # kernel_width=None: this share of the spread of the first states and the examples
+
+
+class NMLState(NamedTuple):
+    """The classifier between two epochs."""
+
+    network: MetaState
+    support: Data  # the points that a query adapts on
+    kernel_width: Array
+    epochs: Array
+
+
+@dataclass(frozen=True)
+class NMLClassifier:
+    """p(success | state) by conditional normalized maximum likelihood, one gradient step per query and label."""
+
+    hidden: tuple[int, ...] = (256, 256)
+    """Widths of the hidden layers."""
+    kernel_width: float | None = 0.5
+    """λ_dist, in units of the state: points further away count for less than a tenth. None: from the first data."""
+    query_weight: float = 1.0
+    """k_query: how many points a query counts for."""
+    step_size: float = 0.1
+    """α of the inner gradient step (released code: 0.01)."""
+    negatives: int = 768
+    """Replay states in D (paper: 1024)."""
+    positives: int = 256
+    """Examples in D, drawn with replacement (paper: 1024); together as heavy as the replay states. 0: none."""
+    counts: bool = True
+    """Each point of D stands for replay size / negatives points, as CNML on all data asks. Off: one (paper)."""
+    counts_cap: float = 50.0
+    """The most that a point of D stands for."""
+    meta_training: bool = True
+    """Train for the answer after the step. Off: plain cross-entropy on D, the same step when asked (ablation)."""
+    query_in_every_batch: bool = True
+    """Importance weighting of the query in every inner batch (the paper's first trick)."""
+    warm_start: bool = True
+    """Go on from the last epoch's network (the paper's third trick). Off: a fresh one each epoch."""
+    train_points: int = 256
+    """Points of D in an inner batch while training (released code: 63)."""
+    adapt_points: int | None = None
+    """Points of D that a query adapts on (released code: 63). None: all."""
+    outer_points: int | None = 64
+    """Points of D per task in the outer loss, drawn in proportion to their weight. None: all."""
+    outside_share: float = 1 / 3
+    """Share of the query tasks that lie outside D (paper: 0)."""
+    proposal: Literal["auto", "box", "pairs"] = "auto"
+    """Where those come from: the box around D, or lines through pairs of its points."""
+    queries: Literal["data", "replay"] = "data"
+    """Where the query tasks inside D come from: all of it (paper), or its replay states only (released code)."""
+    learning_rate: float = 1e-3
+    """Of Adam in the outer loop."""
+    first_epochs: int = 30
+    """Meta-epochs before the first rewards."""
+    epochs: int = 1
+    """Meta-epochs per epoch after that."""
+    updates_per_epoch: int = 16
+    """Adam steps per meta-epoch."""
+    queries_per_update: int = 8
+    """Query points per Adam step, each with both labels."""
+
+    def config(self) -> MetaNML:
+        """The settings in the terms of `mural.nml`."""
+        return MetaNML(
+            step_size=self.step_size,
+            query_weight=self.query_weight,
+            query_in_every_batch=self.query_in_every_batch,
+            train_points=self.train_points,
+            adapt_points=None,  # the support is drawn once per epoch: all rewards of an epoch come from one function
+            outer_points=self.outer_points,
+            outside_share=self.outside_share,
+            query_class=0 if self.queries == "replay" else None,
+            proposal=proposals.resolve(self.proposal),
+            queries_per_update=self.queries_per_update,
+            updates_per_epoch=self.updates_per_epoch,
+        )
+
+    def _fresh(self, inputs: int, *, key: Array) -> MetaState:
+        return meta.init((inputs, *self.hidden, 2), key=key)
+
+    def init(self, problem: Problem, *, key: Array) -> NMLState:
+        """An untrained network and an empty support."""
+        size = self.negatives + self.positives
+        points = size if self.adapt_points is None else min(self.adapt_points, size)
+        d = problem.state_size
+        support = Data(jnp.zeros((points, d)), jnp.zeros(points, jnp.int32), jnp.zeros(points))
+        width = np.nan if self.kernel_width is None else self.kernel_width
+        return NMLState(self._fresh(d, key=key), support, jnp.float32(width), jnp.zeros((), jnp.int32))
+
+    def learn(self, state: NMLState, problem: Problem, experience: Experience, *, key: Array) -> tuple[NMLState, Info]:
+        """Draw D, meta-train on it, keep the points that queries adapt on."""
+        keys = jax.random.split(key, 5)
+        first = int(state.epochs) == 0
+        data = self._draw(problem, experience, key=keys[0])
+        width = state.kernel_width
+        if first and self.kernel_width is None:
+            width = AUTO_WIDTH * jnp.sqrt(jnp.sum(jnp.var(data.x, axis=0)))
+        network = state.network if self.warm_start else self._fresh(problem.state_size, key=keys[1])
+        rounds = self.first_epochs if first or not self.warm_start else self.epochs
+        info: Info = {"loss": jnp.float32(jnp.nan)}
+        for k in jax.random.split(keys[2], rounds):
+            network, info = self._train(network, data, width, key=k)
+        support = _subset(data, self.adapt_points, key=keys[3])
+        after = NMLState(network, support, width, state.epochs + 1)
+        report = {"loss": jnp.mean(info["loss"]), "represents": data.represents[0]}
+        report |= _report(self, after, jnp.asarray(problem.examples), experience.sample(512, keys[4]).states)
+        return after, report
+
+    def _draw(self, problem: Problem, experience: Experience, *, key: Array) -> Data:
+        """D: replay states (label 0) and examples (label 1), each standing for its share of the replay."""
+        key_replay, key_examples = jax.random.split(key)
+        x = [experience.sample(self.negatives, key_replay).states]
+        if self.positives:
+            examples = jnp.asarray(problem.examples)
+            x.append(examples[jax.random.randint(key_examples, (self.positives,), 0, examples.shape[0])])
+        share = min(max(experience.size / self.negatives, 1.0), self.counts_cap) if self.counts else 1.0
+        balance = self.negatives / max(self.positives, 1)
+        y = np.repeat([0, 1], [self.negatives, self.positives]).astype(np.int32)
+        represents = np.where(y == 1, share * balance, share).astype(np.float32)
+        return Data(jnp.concatenate(x), jnp.asarray(y), jnp.asarray(represents))
+
+    def _train(self, network: MetaState, data: Data, width: Array, *, key: Array) -> tuple[MetaState, Info]:
+        if self.meta_training:
+            return meta.epoch(self.config(), network, data, width, self.learning_rate, key=key)
+        plain, info = mle.epoch(mle.MLE(), mle.MLEState(*network), data, self.learning_rate, key=key)
+        return MetaState(*plain), info
+
+    def probability(self, state: NMLState, states: Array) -> Array:
+        """p_meta-NML(success | state) [n]."""
+        log_p = meta.log_likelihoods(
+            self.config(), state.network.params, state.support, states, state.kernel_width, key=jax.random.key(0)
+        )
+        return jax.nn.softmax(log_p)[:, 1]
+
+    def prior(self, state: NMLState, states: Array) -> Array:
+        """p(success | state) [n] of the same network before any adaptation."""
+        return jax.nn.softmax(mlp.forward(state.network.params, states))[:, 1]
+
+    def label(self, state: NMLState, batch: Transitions) -> Array:
+        """r(s) = p_meta-NML(success | s)."""
+        return self.probability(state, batch.states)
+
+
+_subset = partial(jax.jit, static_argnums=1)(subset)
+
+
+@partial(jax.jit, static_argnums=0)
+def _report(part: NMLClassifier, state: NMLState, examples: Array, states: Array) -> Info:
+    """How sure the classifier is of the examples and of visited states, and how much of that is adaptation."""
+    p = part.probability(state, states)
+    return {
+        "p_examples": jnp.mean(part.probability(state, examples)) if examples.shape[0] else jnp.float32(jnp.nan),
+        "p_replay": jnp.mean(p),
+        "adaptation": jnp.mean(jnp.abs(p - part.prior(state, states))),
+    }
+
+
+@register_method("mural")
+@dataclass(frozen=True)
+class Mural:
+    """Meta-learned CNML: the success probability of a classifier that knows what it does not know."""
+
+    classifier: NMLClassifier = field(default_factory=NMLClassifier)
+    """The classifier."""
+    scale: float = 1.0
+    """Factor on its probability."""
+    env_scale: float = 0.0
+    """Factor on the environment's own reward, added to the learned one (the double maze hides some)."""
+
+    def terms(self) -> tuple[Term, ...]:
+        """p_meta-NML, and the environment's reward if asked for."""
+        learned = Term("classifier", self.scale, self.classifier)
+        if not self.env_scale:
+            return (learned,)
+        return learned, Term("environment", self.env_scale, Reported("env_reward"))

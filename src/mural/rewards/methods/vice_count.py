@@ -1,0 +1,94 @@
+"""VICE with an oracle's exploration bonus: exact visit counts over a grid of true places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from mural.rewards import grid
+from mural.rewards.base import Experience, Info, Problem, Term, Transitions, register_method
+from mural.rewards.grid import Box
+from mural.rewards.methods.vice import ViceClassifier
+
+WIDEN = 2.0  # how far beyond the first data the grid reaches, in longest edges of their box
+
+
+class PlaceError(ValueError):
+    """There is nothing to count: the environment does not say where the agent is."""
+
+
+class Counts(NamedTuple):
+    """Where the cells are, and how often each was visited."""
+
+    region: Box
+    visits: Array  # [bins²] int32
+
+
+@dataclass(frozen=True)
+class CountBonus:
+    """1/N(cell)^power for the cell that a transition leads to; 1 for a cell never visited."""
+
+    reads: ClassVar[tuple[str, ...]] = ("xy",)
+
+    bins: int = 51
+    """Cells along each of the two axes."""
+    low: float | None = None
+    """Where the grid begins on both axes; None: well below the first data."""
+    high: float | None = None
+    """Where it ends; None: well above the first data. Places outside are counted in the cells at the border."""
+    power: float = 0.5
+    """0.5 is 1/√N, as released; 1 is 1/N, the inverse counts of the paper's text."""
+
+    def init(self, problem: Problem, *, key: Array) -> Counts:
+        """No visits; the region is fixed by the first data, unless set."""
+        return Counts(grid.box(None, 2, self.low, self.high, WIDEN), jnp.zeros(self.bins**2, jnp.int32))
+
+    def learn(self, state: Counts, problem: Problem, experience: Experience, *, key: Array) -> tuple[Counts, Info]:
+        """Count all new transitions, each once."""
+        places = np.asarray(experience.recent.xy)
+        if not np.isfinite(places).all():
+            raise PlaceError("counts need the agent's place: have the environment report it as info['xy'], two numbers")
+        region = state.region
+        if not np.asarray(state.visits).any():
+            region = grid.box(places, 2, self.low, self.high, WIDEN)
+        return _learn(self, Counts(region, state.visits), experience.recent.xy)
+
+    def label(self, state: Counts, batch: Transitions) -> Array:
+        """The bonus of the places that the transitions lead to."""
+        visits = state.visits[grid.cells(state.region, self.bins, batch.xy)]
+        return jnp.maximum(visits, 1).astype(jnp.float32) ** -self.power
+
+
+@partial(jax.jit, static_argnums=0)
+def _learn(config: CountBonus, state: Counts, places: Array) -> tuple[Counts, Info]:
+    visits = grid.counted(state.visits, state.region, config.bins, places)
+    info = {"cells": jnp.sum(visits > 0), "coverage": jnp.mean(visits > 0), "visits": jnp.sum(visits)}
+    return Counts(state.region, visits), info
+
+
+@register_method("vice-count")
+@dataclass(frozen=True)
+class ViceCount:
+    """VICE plus a bonus for rarely visited places, by exact counts that a user would not have."""
+
+    classifier: ViceClassifier = field(default_factory=lambda: ViceClassifier(weight_decay=0.0))
+    """The classifier."""
+    classifier_scale: float = 0.25
+    """Factor on its reward."""
+    bonus: CountBonus = field(default_factory=CountBonus)
+    """The count bonus."""
+    bonus_scale: float = 1.0
+    """Factor on the bonus."""
+
+    def terms(self) -> tuple[Term, ...]:
+        """Classifier and bonus."""
+        return (
+            Term("classifier", self.classifier_scale, self.classifier),
+            Term("bonus", self.bonus_scale, self.bonus),
+        )

@@ -1,0 +1,1 @@
+"""Typed settings, their constraints, and presets with sources."""

@@ -1,0 +1,223 @@
+"""Presets: settings per task and method as data, each with where it comes from.
+
+Rules are applied from top to bottom; each one that matches overrides those above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+from mural import tasks
+from mural.rewards import find_method
+from mural.settings.config import RunConfig, from_dict, merge
+
+Preset = Literal["fast", "paper"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Settings for the tasks and methods whose names match."""
+
+    values: Mapping[str, Any]
+    source: str
+    task: str = "*"
+    method: str = "*"
+    preset: str = "*"
+
+    def applies(self, task: str, method: str, preset: str) -> bool:
+        """Whether this rule is for them."""
+        return (
+            any(fnmatchcase(task, one) for one in self.task.split("|"))
+            and any(fnmatchcase(method, one) for one in self.method.split("|"))
+            and fnmatchcase(preset, self.preset)
+        )
+
+
+MAZES = "zigzag-maze|spiral-maze|double-maze|shuffled-maze"
+CLASSIFIERS = "mural|mural-no-meta"
+VICE = "vice|vice-count|vice-rnd|icm|vae-density|mural-negatives"
+
+
+def _nml(values: Mapping[str, Any], source: str, task: str = "*", preset: str = "*") -> tuple[Rule, ...]:
+    """Settings of meta-NML, wherever a method has it; that of `mural-negatives` keeps its own number of positives."""
+    alone = {name: value for name, value in values.items() if name != "positives"}
+    return (
+        Rule({f"reward.classifier.{name}": value for name, value in values.items()}, source, task, CLASSIFIERS, preset),
+        Rule(
+            {f"reward.novelty.{name}": value for name, value in alone.items()}, source, task, "mural-negatives", preset
+        ),
+    )
+
+
+def _paper_table(task: str, caption: str, mural: tuple[Any, ...], vice: tuple[Any, ...], ddl: int) -> tuple[Rule, ...]:
+    """A table of the paper: MURAL (hidden, λ_dist, k_query), VICE (n_VICE, mixup, decay), DDL's steps per epoch."""
+    source = f"paper, table of {caption}"
+    hidden, width, query = mural
+    steps, mixup, decay = vice
+    return (
+        *_nml({"kernel_width": width, "query_weight": query}, source, task),
+        *_nml({"hidden": hidden}, source, task, "paper"),
+        Rule({"reward.classifier.steps": steps, "reward.classifier.mixup": mixup}, source, task, VICE),
+        Rule({"reward.classifier.weight_decay": decay}, source, task, "vice"),
+        Rule({"reward.distance.steps": ddl}, f"{source}: N_d and training interval, as steps per 1000", task, "ddl"),
+    )
+
+
+RULES: tuple[Rule, ...] = (
+    # What holds for all tasks
+    Rule(
+        {"sac.hidden": [512, 512], "sac.batch_size": 1024, "loop.replay_size": 500_000},
+        "paper, table of general hyperparameters",
+        preset="paper",
+    ),
+    *_nml(
+        {
+            "train_points": 63,
+            "adapt_points": 63,
+            "step_size": 0.01,
+            "outer_points": None,
+            "negatives": 1024,
+            "positives": 1024,
+            "counts": False,
+            "outside_share": 0.0,
+            "first_epochs": 10,
+            "epochs": 1,
+        },
+        "paper, table of general hyperparameters (64-point batches, 128 query points, D of 2048); "
+        "α, first meta-epochs and outer batch from the released code",
+        preset="paper",
+    ),
+    *_nml(
+        {
+            "step_size": 0.1,
+            "negatives": 768,
+            "positives": 256,
+            "counts": True,
+            "train_points": 256,
+            "adapt_points": None,
+            "outer_points": 64,
+            "outside_share": 1 / 3,
+            "first_epochs": 30,
+            "epochs": 1,
+        },
+        "docs/experiments.md: a crisp map (0 where visited, 0.5 beyond, 1 at the examples)",
+        preset="fast",
+    ),
+    Rule(
+        {"reward.bonus.steps": 100},
+        "ours: RND's 1000 steps per epoch would cost more than SAC itself",
+        method="vice-rnd",
+        preset="fast",
+    ),
+    Rule({"reward.bonus.steps": 100}, "ours: a tenth of the updates", method="icm", preset="fast"),
+    # The paper's tables
+    *_paper_table(
+        "zigzag-maze|double-maze|shuffled-maze", "the zigzag maze", ([2048, 2048], 0.5, 1.0), (2, 1.0, 5e-3), 31
+    ),
+    *_paper_table("spiral-maze", "the spiral maze", ([2048, 2048], 0.5, 1.0), (2, 1.0, 5e-3), 31),
+    *_paper_table("ant-maze", "ant locomotion", ([2048, 2048], 1.0, 1.0), (2, 1.0, 5e-3), 250),
+    *_paper_table("sawyer-push", "Sawyer push", ([2048, 2048], 0.6, 1.0), (10, 1.0, 0.0), 250),
+    *_paper_table("sawyer-pick", "Sawyer pick-and-place", ([512, 512], 0.6, 1.0), (2, 1.0, 0.0), 625),
+    *_paper_table("sawyer-door", "Sawyer door opening", ([512, 512], 0.25, 2.0), (5, 0.0, 0.0), 625),
+    *_paper_table("hand-reposition", "dexterous hand repositioning", ([2048, 2048], 0.5, 1.0), (10, 0.0, 5e-3), 250),
+    Rule(
+        {"reward.classifier.weight_decay": 0.0, "reward.classifier_scale": 0.25},
+        "paper, tables of the mazes: VICE + count bonus",
+        MAZES,
+        "vice-count",
+    ),
+    Rule(
+        {"reward.classifier.weight_decay": 5e-3, "reward.classifier_scale": 0.25},
+        "paper, table of ant locomotion: VICE + count bonus",
+        "ant-maze",
+        "vice-count",
+    ),
+    Rule(
+        {"reward.bonus_scale": 5.0}, "paper, table of Sawyer door opening: RND reward scale", "sawyer-door", "vice-rnd"
+    ),
+    Rule({"reward.classifier.steps": 2}, "paper, table of the hand: VICE + RND", "hand-reposition", "vice-rnd"),
+    Rule({"reward.bonus.low": -4.0, "reward.bonus.high": 4.0}, "the arena", MAZES, "vice-count"),
+    Rule({"reward.tabular.low": -4.0, "reward.tabular.high": 4.0}, "the arena", MAZES, "cnml"),
+    # Sized for a CPU
+    Rule(
+        {"sac.hidden": [128, 128], "sac.batch_size": 128, "loop.pool": 8192},
+        "ours: enough for two inputs, and several times as fast",
+        MAZES,
+        "*",
+        "fast",
+    ),
+    Rule(
+        {"sac.target_entropy": 0.5},
+        "first tries: at −2 the temperature collapses before the frontier is crossed",
+        MAZES,
+        "*",
+        "fast",
+    ),
+    Rule(
+        {"sac.initial_temperature": 0.1},
+        "docs/experiments.md: at 1 the entropy bonus drowns rewards below 1 for the first 10 epochs",
+        MAZES,
+        "*",
+        "fast",
+    ),
+    Rule(
+        {"sac.layer_norm": True},
+        "docs/experiments.md: the critics forget sooner what is no longer rewarded",
+        MAZES,
+        "*",
+        "fast",
+    ),
+    *_nml(
+        {"kernel_width": 0.25, "hidden": [128, 128]},
+        "docs/experiments.md: with counts, 0.5 darkens the frontier further than the agent strays",
+        MAZES,
+        "fast",
+    ),
+    Rule(
+        {
+            "sac.hidden": [128, 128],
+            "sac.batch_size": 128,
+            "sac.layer_norm": True,
+            "sac.initial_temperature": 0.1,
+            "loop.pool": 8192,
+        },
+        "as for the mazes",
+        "sawyer-door",
+        "*",
+        "fast",
+    ),
+    Rule(
+        {"sac.target_entropy": 1.0},
+        "docs/experiments.md: at −3 the hook is not found; a uniform choice of actions has 2.1",
+        "sawyer-door",
+        "*",
+        "fast",
+    ),
+    *_nml(
+        {"kernel_width": 0.05, "hidden": [128, 128]},
+        "docs/experiments.md: in metres, with counts, 0.25 darkens all that the hand can reach",
+        "sawyer-door",
+        "fast",
+    ),
+    Rule({"reward.env_scale": 1.0}, "its hidden rewards are added to the learned one", "double-maze", "mural"),
+    Rule({"sac.n_step": 10, "sac.temperature": 1e-4}, "Eysenbach et al. 2021, their code", "*", "rce"),
+)
+
+
+def matching(task: str, method: str, preset: str) -> list[Rule]:
+    """The rules for a task (short name or id), a method and a preset, in the order in which they apply."""
+    return [rule for rule in RULES if rule.applies(tasks.short_name(task), method, preset)]
+
+
+def resolve(
+    task: str, method: str = "mural", preset: str = "fast", overrides: Mapping[str, Any] | None = None
+) -> RunConfig:
+    """Defaults, then the preset, then what the user asks for."""
+    find_method(method)
+    values: dict[str, Any] = {"task": task, "method": method, "preset": preset}
+    for rule in matching(task, method, preset):
+        values = merge(values, rule.values)
+    return from_dict(merge(values, overrides or {}))

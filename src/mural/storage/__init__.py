@@ -1,0 +1,1 @@
+"""What is kept and survives: atomic files, checkpoints, metrics, the run folder."""

@@ -1,0 +1,203 @@
+"""Our side of `mural bench train`: each function runs in a process of its own, with threads fixed by its parent."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import entry_points, version
+from typing import TYPE_CHECKING, Any
+
+from mural.study.bench.peers import REPLAY, clocked, serve
+
+if TYPE_CHECKING:
+    from mural.agent.replay import Rows
+    from mural.training.run import Run
+
+NEVER = 10**9
+Row = dict[str, Any]
+
+
+def update_flops(obs: int, actions: int, hidden: int, batch: int) -> int:
+    """Multiplications and additions in the matrix products of one SAC update with two hidden layers, none for free.
+
+    With p and q those of a forward pass of policy and critic: targets p + 2q; critics 2q and twice that backward;
+    policy p + 2q, 2q backward through the critics and 2p through itself; less the errors of observations (and, for
+    the critics' own loss, of actions), which nobody needs. Activations, Adam, the targets' step and the gathering of
+    batches count nothing.
+    """
+
+    def product(inputs: int, outputs: int) -> int:
+        return 2 * batch * inputs * outputs
+
+    p = product(obs, hidden) + product(hidden, hidden) + product(hidden, 2 * actions)
+    q = product(obs + actions, hidden) + product(hidden, hidden) + product(hidden, 1)
+    target, critic = p + 2 * q, 2 * q + 2 * (2 * q - product(obs + actions, hidden))
+    policy = p + 2 * q + 2 * (q - product(obs, hidden)) + 2 * p - product(obs, hidden)
+    return target + critic + policy
+
+
+def serve_ours(env: str, hidden: str, batch: str, steps: str) -> None:
+    """SAC on the environment's own reward through `mural.Agent`: n steps per turn, in epochs of `steps`."""
+    import mural
+
+    settings = {
+        "sac.hidden": [int(hidden)] * 2,
+        "sac.batch_size": int(batch),
+        "loop.epoch_steps": int(steps),
+        "loop.random_steps": int(steps),
+        "loop.replay_size": REPLAY,
+        "watch.eval_every": NEVER,
+        "steps": NEVER,
+    }
+    agent = mural.Agent(env, method="sac", config=settings)
+
+    def turn(n: int) -> int:
+        before = agent.steps
+        while agent.steps < before + n:
+            agent.run.advance()  # `learn` would end with an evaluation
+        return agent.steps - before
+
+    turn(2 * int(steps))  # random steps, then what compiles
+    spaces = agent.run.world.spaces
+    packages = ("gymnasium", "jax", "numpy") + (("mujoco",) if env.startswith("Ant") else ())
+    about = {
+        "flops": update_flops(spaces.obs_size, spaces.action_size, int(hidden), int(batch)),
+        "versions": {package: version(package) for package in packages},
+    }
+    serve(about, turn, matmul)
+
+
+def matmul() -> tuple[int, Callable[[], object]]:
+    """Floating-point operations of one product of square matrices, and a function that does it."""
+    import jax
+    import jax.numpy as jnp
+
+    n = 1024
+    a = jnp.ones((n, n), jnp.float32)
+    product = jax.jit(lambda x: x @ x)
+    return 2 * n**3, lambda: product(a).block_until_ready()
+
+
+def maze_rows(run: Run, n: int, seed: int = 0) -> Rows:
+    """n made-up transitions of a maze, all over it, in episodes of 100: enough to fill a replay."""
+    import numpy as np
+
+    from mural.agent.replay import Rows
+
+    rng = np.random.default_rng(seed)
+    task: Any = run.world.envs[0].unwrapped
+    obs = rng.uniform(-4, 4, (n, 1, 2)).astype(np.float32)
+    action = rng.uniform(-1, 1, (n, 1, 2)).astype(np.float32)
+    next_obs = np.clip(obs + 0.5 * action, -4, 4).astype(np.float32)
+    distance = task.distance(next_obs[:, 0].astype(np.float64)).astype(np.float32)[:, None]
+    zeros = np.zeros((n, 1), np.float32)
+    step = (np.arange(n, dtype=np.int32) % 100)[:, None]
+    return Rows(
+        obs=obs,
+        action=action,
+        next_obs=next_obs,
+        xy=next_obs,
+        env_reward=zeros,
+        success=zeros,
+        distance=distance,
+        l2=distance,
+        reward=zeros,
+        terminated=np.zeros((n, 1), bool),
+        last=step == 99,
+        step=step,
+    )
+
+
+def fill(run: Run, size: int) -> None:
+    """Made-up transitions until the replay holds `size`."""
+    import jax
+    import jax.numpy as jnp
+
+    from mural.training import epoch as compiled
+
+    missing = size - int(run.replay.written)
+    if missing > 0:
+        run.replay = compiled.insert(run.replay, jax.tree.map(jnp.asarray, maze_rows(run, missing)))
+
+
+def make_run(method: str, overrides: Row) -> Run:
+    """A run on the zigzag maze at the fast preset, past its random steps and the first epoch that learns."""
+    import mural
+
+    settings = {"watch.eval_every": NEVER, "steps": NEVER, "loop.replay_size": REPLAY, **overrides}
+    run = mural.Agent("zigzag-maze", method=method, config=settings).run
+    while not run.learned:
+        run.advance()
+    return run
+
+
+def timed_epochs(runs: dict[str, Run], rounds: int) -> dict[str, list[tuple[float, float]]]:
+    """CPU and wall seconds of epochs, made in turn so that all of them meet the same disturbances."""
+    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            _, cpu, wall = clocked(run.advance)
+            seconds[name].append((cpu, wall))
+    return seconds
+
+
+def replay_sizes(sizes: Sequence[int], rounds: int, overrides: Row) -> Iterator[Row]:
+    """Epochs of MURAL and of VICE, with more and more transitions in the replay."""
+    runs = {method: make_run(method, overrides) for method in ("mural", "vice")}
+    for size in sizes:
+        for run in runs.values():
+            fill(run, size)
+        if size == sizes[0]:
+            timed_epochs(runs, 1)  # the first after what was made up is not like the others
+        yield {"replay": size, "epochs": timed_epochs(runs, rounds)}
+
+
+def methods(names: Sequence[str], rounds: int, overrides: Row) -> Iterator[Row]:
+    """Epochs of `sac` and of every other method."""
+    rival = make_run("sac", overrides)
+    for name in names:
+        runs = {"sac": rival, name: make_run(name, overrides)}
+        timed_epochs(runs, 1)
+        yield {"method": name, "epochs": timed_epochs(runs, rounds)}
+
+
+def first_steps(folder: str) -> None:
+    """`mural train zigzag-maze`, which says when it makes its first step, and the first after learning has begun."""
+    from mural.settings import presets
+    from mural.tasks.mazes.tasks import MazeTask
+    from mural.training.run import epoch_steps
+
+    config = presets.resolve("zigzag-maze")
+    epoch = epoch_steps(config, MazeTask.horizon)
+    random = epoch * max(1, math.ceil(config.loop.random_steps / epoch))
+    later = random + config.loop.steps_per_call + 1  # one call's steps by the untrained policy, then updates
+    step, made = MazeTask.step, 0
+
+    def stamped(self: Any, action: Any) -> Any:
+        nonlocal made
+        made += 1
+        if made in (1, later):
+            print(json.dumps({"step": made, "at": time.monotonic(), "cpu": time.process_time()}), flush=True)
+        if made == later:
+            os._exit(0)
+        return step(self, action)
+
+    MazeTask.step = stamped  # type: ignore[method-assign]
+    (command,) = entry_points(group="console_scripts", name="mural")
+    command.load()(["train", "zigzag-maze", "--out", folder, "--seed", "0"])
+
+
+if __name__ == "__main__":
+    what, arguments = sys.argv[1], sys.argv[2:]
+    if what == "ours":
+        serve_ours(*arguments)
+    elif what == "first-steps":
+        first_steps(*arguments)
+    else:
+        rows = replay_sizes if what == "replay-sizes" else methods
+        for row in rows(*map(json.loads, arguments)):
+            print(json.dumps(row), flush=True)

@@ -1,0 +1,1 @@
+"""The MuJoCo tasks: arm, ant and hand."""

@@ -1,0 +1,186 @@
+"""Pictures and films of runs: there, not blank, the right way up, and of no consequence for the run."""
+
+import importlib.util
+
+import gymnasium
+import jax
+import numpy as np
+import pytest
+from matplotlib.image import imread
+from PIL import Image
+
+import mural
+from mural.show import pictures, video
+from mural.show.pictures import RESOLUTION, final_picture, plane_of, reward_map, run_picture, trajectory
+from mural.show.video import VideoError, record
+from mural.training.run import NotOfStatesError
+
+TINY = {
+    "loop.epoch_steps": 100, "loop.random_steps": 100, "loop.replay_size": 1000, "sac.hidden": [8],
+    "sac.batch_size": 8, "watch.picture_every": 0,
+}  # fmt: skip
+
+
+def explored(task, method="vice", examples=None, epochs=1, **more):
+    """An agent after epochs of random actions: nothing is learned, so hardly anything is compiled."""
+    hidden = {"reward.classifier.hidden": [8]} if method == "vice" else {}
+    config = {**TINY, "loop.random_steps": 100 * epochs, **hidden, **more}
+    agent = mural.Agent(task, examples, method=method, config=config)
+    for _ in range(epochs):
+        agent.run.advance()
+    return agent
+
+
+@pytest.fixture(scope="module")
+def zigzag():
+    agent = explored("zigzag-maze")
+    agent.run.random_epochs = 0  # its classifier, untrained as it is, counts as learned
+    return agent
+
+
+def test_a_picture_has_what_was_written(zigzag, tmp_path):
+    path = tmp_path / "new" / "p.png"
+    image = run_picture(zigzag.run, path)
+    assert image.dtype == np.uint8
+    assert (imread(path)[..., :3] * 255).round().astype(np.uint8).tolist() == image.tolist()
+    assert len(np.unique(image.reshape(-1, 3), axis=0)) > 100
+    assert [p.name for p in path.parent.iterdir()] == ["p.png"]
+    wider = final_picture(zigzag.run, tmp_path / "f.png")
+    assert wider.shape[1] > 1.3 * image.shape[1]
+
+
+def test_the_map_is_the_learned_reward_with_x_first(zigzag):
+    plane = plane_of(zigzag.run)
+    values = reward_map(zigzag.run, plane)
+    i, j = 50, 7
+    at = plane.low + (np.array([i, j]) + 0.5) / len(values) * (plane.high - plane.low)
+    assert values[i, j] == pytest.approx(float(zigzag.reward(at[None])[0]), abs=1e-6)
+
+
+def test_maps_are_the_right_way_up(zigzag, tmp_path, monkeypatch):
+    monkeypatch.setattr(zigzag.run, "reward_of", lambda obs, xy: (obs[:, 0] > 0) * 1.0)  # 1 on the right
+    image = run_picture(zigzag.run, tmp_path / "p.png").astype(int)
+    row, half = image[image.shape[0] // 2], image.shape[1] // 2
+    left, right = row[half // 4], row[half * 3 // 4]
+    assert right[0] - right[2] > 100  # yellow
+    assert left[2] > left[0]  # blue
+
+
+def test_a_path_starts_at_the_start(zigzag):
+    places, success = trajectory(zigzag.run)
+    np.testing.assert_allclose(places[0], [-3, -3])
+    assert places.shape == (101, 2)
+    assert success is False
+
+
+def test_pictures_change_nothing(tmp_path):
+    with_picture, without = (explored("zigzag-maze", method="sac", epochs=1) for _ in range(2))
+    run_picture(with_picture.run, tmp_path / "p.png")
+    for agent in (with_picture, without):
+        agent.run.random_epochs = 2
+    assert with_picture.run.advance() == without.run.advance()
+
+
+def test_told_rewards_have_no_map_and_states_without_a_plane_no_picture(tmp_path):
+    visits = run_picture(explored("zigzag-maze", method="sac").run, tmp_path / "p.png")
+    assert visits.shape[1] < 1.2 * visits.shape[0]
+    assert run_picture(explored("Pendulum-v1", method="sac").run, tmp_path / "none.png") is None
+    assert not (tmp_path / "none.png").exists()
+
+
+def test_rewards_that_states_alone_do_not_have(tmp_path):
+    """Counts are those of the place, which the shuffled maze's states are not; curiosity is about transitions."""
+    small = {"reward.classifier.hidden": [8], "reward.classifier_scale": 0.0}
+    shuffled = explored("shuffled-maze", method="vice-count", **small)
+    shuffled.run._learn_reward(jax.random.key(0))
+    with pytest.raises(NotOfStatesError, match="places"):
+        shuffled.run.reward_of(np.zeros((1, 2), np.float32))
+    plane = plane_of(shuffled.run)
+    values = reward_map(shuffled.run, plane)
+    quarter = RESOLUTION // 4  # the start is at the lower left, where all hundred steps were
+    assert values[:quarter, :quarter].mean() < 1
+    np.testing.assert_allclose(values[-quarter:, -quarter:], 1, rtol=1e-6)
+    explored("zigzag-maze", method="vice-count", **small).run.reward_of(np.zeros((1, 2), np.float32))
+    curious = explored("zigzag-maze", method="icm")
+    with pytest.raises(NotOfStatesError, match="action and obs"):
+        curious.run.reward_of(np.zeros((1, 2), np.float32))
+    curious.run.random_epochs = shuffled.run.random_epochs = 0
+    one, two = (run_picture(agent.run, tmp_path / "p.png").shape for agent in (curious, shuffled))
+    assert one[1] < 1.2 * one[0]
+    assert two[1] > 1.7 * two[0]
+
+
+def test_shuffled_cells_are_drawn_where_they_are():
+    plane = plane_of(explored("shuffled-maze").run)
+    assert np.linalg.norm(plane.examples - [3, 3], axis=1).max() < 0.5
+
+
+def test_other_peoples_planes(tmp_path):
+    examples = np.array([[0.5, 0.02], [0.5, 0.03]], np.float32)
+    agent = explored("MountainCarContinuous-v0", examples=examples)
+    assert run_picture(agent.run, tmp_path / "p.png") is not None
+    np.testing.assert_array_equal(plane_of(agent.run).examples, examples)
+
+
+def test_a_full_disk_leaves_the_old_picture(zigzag, tmp_path, monkeypatch):
+    path = tmp_path / "p.png"
+    path.write_bytes(b"old")
+
+    def full(path, *_, **__):
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pictures, "imsave", full)
+    with pytest.raises(OSError, match="No space"):
+        run_picture(zigzag.run, path)
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {"p.png": b"old"}
+
+
+def test_a_film_has_all_frames(zigzag, tmp_path, monkeypatch):
+    heard = []
+    monkeypatch.setattr(zigzag.run, "epoch_steps", 12)  # episodes are cut after so many steps
+    with Image.open(record(zigzag, tmp_path / "new" / "v.gif", 2, heard.append)) as film:
+        assert 13 <= film.n_frames <= 26  # PIL joins frames that are equal
+        assert film.info["duration"] >= 100
+    assert heard == [1, 2]
+    mp4 = record(zigzag, tmp_path / "v.mp4", 1)
+    assert mp4.read_bytes()[4:8] == b"ftyp"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["new", "v.mp4"]
+
+
+def test_films_that_cannot_be(zigzag, tmp_path, monkeypatch):
+    with pytest.raises(VideoError, match=r"\.mp4 or a \.gif"):
+        record(zigzag, tmp_path / "v.avi")
+    with pytest.raises(VideoError, match="at least one"):
+        record(zigzag, tmp_path / "v.gif", 0)
+    found = importlib.util.find_spec
+    monkeypatch.setattr(video.importlib.util, "find_spec", lambda name: None if "ffmpeg" in name else found(name))
+    with pytest.raises(VideoError, match=r"pip install 'imageio\[ffmpeg\]'"):
+        record(zigzag, tmp_path / "v.mp4", 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+class Blind(gymnasium.Env):
+    """An environment without pictures."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,))
+    action_space = gymnasium.spaces.Box(-1, 1, (1,))
+    horizon = 5
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(2, np.float32), 0.0, False, False, {}
+
+
+def test_environments_that_cannot_be_filmed(tmp_path):
+    with pytest.raises(VideoError, match="register it"):
+        record(mural.Agent(Blind(), method="sac", config=TINY), tmp_path / "v.gif")
+    gymnasium.register("Blind-v0", lambda: Blind(), max_episode_steps=5)
+    try:
+        with pytest.raises(VideoError, match="cannot render"):
+            record(mural.Agent("Blind-v0", method="sac", config=TINY), tmp_path / "v.gif")
+    finally:
+        gymnasium.registry.pop("Blind-v0")

@@ -1,0 +1,278 @@
+"""`mural.Agent`, as a user sees it."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+import mural
+from mural.api import NotLearnedError, as_text
+from mural.inputs.examples import ExamplesError
+from mural.inputs.selection import SpaceError
+from mural.inputs.world import TaskLacksError
+from mural.rewards import UnknownMethodError
+from mural.settings.config import ConfigError, RunConfig
+from mural.storage.folder import RunFolderError
+from mural.tasks import UnknownTaskError
+from tests.training import small
+
+
+@pytest.fixture(scope="module")
+def agent():
+    return mural.Agent(small.Field(), small.examples(), config=small.MURAL).learn(180, progress=False)
+
+
+OBS = np.array([[-0.5, 0.2], [0.9, 0.9]], np.float32)
+
+
+def test_predict(agent):
+    action, nothing = agent.predict(OBS[0])
+    assert nothing is None
+    assert small.Field.action_space.contains(action)
+    np.testing.assert_array_equal(action, agent.predict(OBS[0])[0])
+    both, _ = agent.predict(OBS)
+    np.testing.assert_allclose(both[0], action, rtol=1e-5)
+    drawn = [agent.predict(OBS[0], deterministic=False, rng=np.random.default_rng(s))[0] for s in (0, 0, 1)]
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert not np.array_equal(drawn[0], drawn[2])
+
+
+def test_reward(agent):
+    found = agent.reward(OBS)
+    assert found.shape == (2,)
+    assert ((found > 0) & (found < 1)).all()
+    np.testing.assert_allclose(agent.reward(OBS[1]), found[1:], rtol=1e-5)
+    many = agent.reward(np.tile(OBS, (700, 1)))
+    np.testing.assert_allclose(many, np.tile(found, 700), rtol=1e-4)
+    with pytest.raises(ValueError, match=r"\[n, 2\] is needed"):
+        agent.reward(np.zeros((3, 5)))
+
+
+def test_evaluate(agent):
+    found = agent.evaluate(3)
+    assert found.keys() >= {"success", "distance", "best_distance", "return", "env_return", "length"}
+    assert found == agent.evaluate(3)
+    assert found["best_distance"] <= found["distance"]
+
+
+def test_evaluating_does_not_change_what_follows():
+    one, two = (mural.Agent(small.Field(), method="sac", config=small.SETTINGS) for _ in range(2))
+    one.learn(240, progress=False)
+    two.learn(60, progress=False).learn(60, progress=False)
+    two.evaluate(4)
+    two.learn(100, progress=False)  # rounded up to whole epochs
+    assert one.steps == two.steps == 240
+    assert one.history[-1] == two.history[-1]
+    for a, b in zip(one.run.policy.layers, two.run.policy.layers, strict=True):
+        np.testing.assert_array_equal(a[0], b[0])
+
+
+def test_save_and_load(agent, tmp_path):
+    agent.save(tmp_path / "x")
+    loaded = mural.Agent.load(tmp_path / "x", env=small.Field())
+    assert loaded.config == agent.config
+    assert loaded.steps == agent.steps
+    np.testing.assert_array_equal(loaded.predict(OBS)[0], agent.predict(OBS)[0])
+    np.testing.assert_array_equal(loaded.reward(OBS), agent.reward(OBS))
+    assert loaded.evaluate(2) == agent.evaluate(2)
+    agent.save(tmp_path / "x")  # again: replaces
+    other = mural.Agent(small.Field(), small.examples(), seed=1, config=small.MURAL)
+    with pytest.raises(RunFolderError, match="other settings"):
+        other.save(tmp_path / "x")
+    with pytest.raises(RunFolderError, match=r"Agent\.load"):
+        mural.Agent(small.Field(), small.examples(), run_dir=tmp_path / "x", config=small.MURAL)
+    with pytest.raises(RunFolderError, match="not a run"):
+        mural.Agent.load(tmp_path / "nothing")
+
+
+def test_exported_policy(agent, tmp_path):
+    agent.export_policy(tmp_path / "policy.npz")
+    policy = mural.load_policy(tmp_path / "policy.npz")
+    np.testing.assert_array_equal(policy(OBS[0]), agent.predict(OBS[0])[0])
+
+
+def test_before_learning():
+    fresh = mural.Agent(small.Field(), small.examples(), config=small.MURAL)
+    with pytest.raises(NotLearnedError, match="learn"):
+        fresh.reward(OBS)
+    assert fresh.predict(OBS)[0].shape == (2, 2)
+    assert "return" not in fresh.evaluate(1)
+    with pytest.raises(ValueError, match="at least one"):
+        fresh.learn(0)
+
+
+def test_told_rewards_are_not_learned():
+    told = mural.Agent(small.Field(), method="sac", config=small.SETTINGS).learn(120, progress=False)
+    with pytest.raises(NotLearnedError, match="told"):
+        told.reward(OBS)
+
+
+class Hand(small.Field):
+    """A Dict observation of which only the place matters, actions in odd bounds and another shape."""
+
+    observation_space = gymnasium.spaces.Dict(
+        {"place": small.Field.observation_space, "noise": gymnasium.spaces.Box(-5, 5, (1,), np.float64)}
+    )
+    action_space = gymnasium.spaces.Box(np.array([[-3.0], [0.0]]), np.array([[1.0], [10.0]]), dtype=np.float64)
+
+    def _dict(self, place):
+        return {"place": place, "noise": self.np_random.uniform(-1, 1, 1)}
+
+    def reset(self, **kwargs):
+        place, info = super().reset(**kwargs)
+        return self._dict(place), info
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        place, *rest = super().step((action.ravel() - [-1, 5]) / [2, 5])
+        return (self._dict(place), *rest)
+
+
+def test_dict_observations_and_classifier_keys(tmp_path):
+    settings = small.MURAL
+    agent = mural.Agent(Hand(), small.examples(), classifier_keys=["place"], run_dir=tmp_path / "run", config=settings)
+    agent.learn(120, progress=False)
+    world = agent.run.world
+    assert world.columns == (1, 2)  # noise comes first
+    whole = {"place": OBS[0], "noise": np.zeros(1)}
+    action, _ = agent.predict(whole)
+    assert Hand.action_space.contains(action)
+    flat = np.concatenate([np.zeros((2, 1)), OBS], axis=1)
+    np.testing.assert_allclose(agent.predict(flat)[0][0], action, rtol=1e-5)
+    np.testing.assert_array_equal(agent.reward(flat), agent.reward(OBS))
+    shifted = flat + np.array([3, 0, 0])
+    np.testing.assert_array_equal(agent.reward(shifted), agent.reward(OBS))  # it does not see the noise
+    loaded = mural.Agent.load(tmp_path / "run", env=Hand())
+    np.testing.assert_array_equal(loaded.reward(OBS), agent.reward(OBS))
+    np.testing.assert_array_equal(loaded.predict(whole)[0], action)
+    for chosen in ({"classifier_slice": slice(1, 3)}, {"classifier_slice": [1, 2]}, {"classifier_keys": "place"}):
+        assert mural.Agent(Hand(), small.examples(), config=settings, **chosen).run.world.columns == (1, 2)
+
+
+def test_a_run_on_ones_own_environment_is_loaded_with_one(tmp_path):
+    mural.Agent(small.Field(), small.examples(), config=small.MURAL).save(tmp_path / "run")
+    with pytest.raises(UnknownTaskError, match=r"no task 'Field'.*mural\.Agent\.load\('.*run', env=\.\.\.\)"):
+        mural.Agent.load(tmp_path / "run")
+
+
+class Tall(small.Field):
+    """An observation that looks like a batch of one."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (1, 2), np.float32)
+
+
+def test_what_is_one_observation_and_what_are_many(agent):
+    tall = mural.Agent(Tall(), small.examples()[:, None], config=small.MURAL)
+    assert tall.predict(OBS[:1])[0].shape == (2,)
+    assert tall.predict(OBS)[0].shape == (2, 2)
+    np.testing.assert_allclose(tall.predict(OBS)[0][0], tall.predict(OBS[:1])[0], rtol=1e-5)
+    assert agent.predict(OBS[:1])[0].shape == (1, 2)
+
+
+def test_observations_that_are_not_finite_are_named(agent):
+    bad = OBS.copy()
+    bad[1, 0] = np.nan
+    with pytest.raises(ValueError, match=r"^observation\[0\] is nan, which is not finite"):
+        agent.predict(bad[1])
+    with pytest.raises(ValueError, match=r"^row 1: observation\[0\] is nan, which is not finite"):
+        agent.predict(bad)
+
+
+def changed(**spaces):
+    env = small.Field()
+    for name, space in spaces.items():
+        setattr(env, name, space)
+    return env
+
+
+@pytest.mark.parametrize(
+    ("env", "told"),
+    [
+        (changed(action_space=gymnasium.spaces.Discrete(3)), "(?i)discrete"),
+        (changed(action_space=gymnasium.spaces.Box(-np.inf, np.inf, (2,))), "RescaleAction|bound|finite"),
+        (changed(observation_space=gymnasium.spaces.Box(0, 255, (8, 8, 3), np.uint8)), "(?i)image"),
+        (changed(observation_space=gymnasium.spaces.Discrete(4)), "(?i)box"),
+    ],
+    ids=["discrete actions", "unbounded actions", "images", "discrete observations"],
+)
+def test_refused_at_construction(env, told):
+    with pytest.raises(SpaceError, match=told):
+        mural.Agent(env, small.examples(), config=small.MURAL)
+
+
+def test_other_refusals():
+    with pytest.raises(UnknownMethodError, match="did you mean 'vice'"):
+        mural.Agent(small.Field(), small.examples(), method="vise")
+    with pytest.raises(UnknownTaskError, match="did you mean 'zigzag-maze'"):
+        mural.Agent("zigzag")
+    with pytest.raises(ExamplesError, match="no success examples"):
+        mural.Agent(small.Field())
+    with pytest.raises(ExamplesError, match="outside the observation space"):
+        mural.Agent(small.Field(), np.full((30, 2), 7.0))
+    with pytest.raises(ConfigError, match=r"did you mean sac\.gamma"):
+        mural.Agent(small.Field(), small.examples(), config={"sac.gama": 1})
+    with pytest.raises(ConfigError, match=r"env\.spec is None"):
+        mural.Agent(small.Field(), small.examples(), config=small.MURAL | {"loop.environments": 2})
+
+
+def test_what_the_environment_must_report():
+    class Silent(small.Field):
+        def step(self, action):
+            return (*super().step(action)[:4], {})
+
+    agent = mural.Agent(Silent(), method="sac-distance", config=small.SETTINGS)
+    with pytest.raises(TaskLacksError, match=r"needs info\['distance'\]"):
+        agent.learn(60, progress=False)
+
+
+def test_several_environments():
+    agent = mural.Agent("zigzag-maze", method="sac-distance", config=small.SETTINGS | {"loop.environments": 4})
+    agent.learn(180, progress=False)
+    rows = agent.run.replay.rows
+    assert rows.obs.shape[1] == 4
+    assert agent.history[-1]["replay/size"] == 180
+    starts = np.asarray(rows.obs[0])
+    assert len({tuple(row) for row in np.asarray(rows.next_obs[0])}) == 4, starts  # they do not copy each other
+    agent.close()
+
+
+def test_a_task_brings_its_examples():
+    agent = mural.Agent("mural/ZigzagMaze-v0", seed=5, config=small.MURAL)
+    assert agent.run.world.problem.examples.shape == (150, 2)
+    assert len(agent.run.world.held_out) == 50
+    agent.close()
+
+
+def test_a_whole_config():
+    config = RunConfig(task="zigzag-maze", method="mural", seed=9)
+    agent = mural.Agent("zigzag-maze", config=config)
+    assert agent.config is config
+    agent.close()
+    mural.Agent("mural/ZigzagMaze-v0", method="mural", preset="fast", seed=9, config=config).close()
+
+
+@pytest.mark.parametrize(
+    ("task", "given"),
+    [
+        ("spiral-maze", {}),
+        ("zigzag-maze", {"method": "vice"}),
+        ("zigzag-maze", {"preset": "paper"}),
+        ("zigzag-maze", {"seed": 1}),
+        ("zigzag-maze", {"classifier_slice": "0"}),
+    ],
+)
+def test_a_whole_config_is_not_contradicted(task, given):
+    name, value = next(iter(given.items()), ("task", task))
+    with pytest.raises(ConfigError, match=f"^{name} is {value!r}, and .* in the RunConfig"):
+        mural.Agent(task, config=RunConfig(), **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"), [("0:3", "0:3"), (slice(1, 4), "1:4"), (slice(None, 2), ":2"), ([2, 0], "2,0")]
+)
+def test_selections_as_text(given, text):
+    assert as_text(given) == text
+
+
+def test_masks_are_no_columns():
+    with pytest.raises(SpaceError, match="list of columns"):
+        as_text([True, False])
