@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from mural.nml import CNMLClassifier, DataError, MetaNMLClassifier, MLEClassifier, meta, mlp
+from mural.nml import CNMLClassifier, DataError, Fit, MetaNMLClassifier, MLEClassifier, meta, mlp
 
 rng = np.random.default_rng(0)
 X = np.vstack([rng.normal(size=(30, 2)) - 2, rng.normal(size=(30, 2)) + 2])
@@ -102,7 +102,7 @@ def test_logits_of_ten_thousand(fitted, sign):
     """Certainty that no step can undo is certainty, not NaN; and training from there has finite gradients."""
     params = fitted.state_.params
     last = mlp.Layer(params[-1].w * 0, params[-1].b * 0 + sign * np.array([1e4, -1e4], np.float32))
-    state = meta.MetaState((*params[:-1], last), fitted.state_.optimiser)
+    state = Fit((*params[:-1], last), fitted.state_.optimiser)
     config = fitted._config()
     log_p = jax.jit(meta.log_likelihoods, static_argnums=0)(
         config, state.params, fitted.data_, fitted.data_.x[:8], 0.5, key=fitted.key_

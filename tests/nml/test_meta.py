@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mural.nml import meta, proposals
+from mural.nml import descent, meta, proposals
 from mural.nml.meta import MetaNML
 from mural.nml.weights import Data, Weights
 from tests.nml import brute_force, problems
@@ -215,7 +215,7 @@ def test_retraining_goes_on_where_it_ended_without_compiling_again():
 
 def test_an_update_reports_the_loss_and_gradient_it_used():
     params, data, queries = problem()
-    state = meta.MetaState(params, meta.ADAM.init(params))
+    state = descent.start(params)
     key = jax.random.key(4)
     new, info = jax.jit(meta.update, static_argnums=0)(FULL, state, data, queries, WIDTH, 1e-2, key=key)
     assert info["loss"] == pytest.approx(float(loss(params, FULL, data, queries, WIDTH, key=key)), rel=1e-5)

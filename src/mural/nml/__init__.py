@@ -2,7 +2,8 @@
 
 from mural.nml.base import DataError
 from mural.nml.cnml_classifier import CNMLClassifier
-from mural.nml.meta import MetaNML, MetaState
+from mural.nml.descent import Fit
+from mural.nml.meta import MetaNML
 from mural.nml.meta_classifier import MetaNMLClassifier
 from mural.nml.mle_classifier import MLEClassifier
 from mural.nml.tabular import Grid, tabular_cnml
@@ -12,10 +13,10 @@ __all__ = [
     "CNMLClassifier",
     "Data",
     "DataError",
+    "Fit",
     "Grid",
     "MLEClassifier",
     "MetaNML",
     "MetaNMLClassifier",
-    "MetaState",
     "tabular_cnml",
 ]

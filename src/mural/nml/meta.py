@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 from jax import Array
 
-from mural.nml import adaptation, closed_form, mlp, proposals
+from mural.nml import adaptation, closed_form, descent, mlp, proposals
+from mural.nml.descent import Fit
 from mural.nml.mlp import Params
 from mural.nml.weights import Data, FeatureMap, Weights, identity, query_weights, subset
 
@@ -57,20 +57,9 @@ class MetaNML:
     """Adam steps per meta-epoch."""
 
 
-ADAM = optax.scale_by_adam()
-
-
-class MetaState(NamedTuple):
-    """θ and the moments of Adam: all that warm-started retraining carries on."""
-
-    params: Params
-    optimiser: optax.OptState
-
-
-def init(sizes: Sequence[int], *, key: Array) -> MetaState:
+def init(sizes: Sequence[int], *, key: Array) -> Fit:
     """A fresh network of layer widths `sizes` = (inputs, hidden…, classes)."""
-    params = mlp.init(sizes, key=key)
-    return MetaState(params, ADAM.init(params))
+    return descent.start(mlp.init(sizes, key=key))
 
 
 def inner_weights(
@@ -150,31 +139,29 @@ def draw_queries(config: MetaNML, data: Data, count: int, *, key: Array) -> Arra
 
 def update(
     config: MetaNML,
-    state: MetaState,
+    state: Fit,
     data: Data,
     queries: Array,
     kernel_width: Array | float,
     learning_rate: Array | float,
     *,
     key: Array,
-) -> tuple[MetaState, dict[str, Array]]:
+) -> tuple[Fit, dict[str, Array]]:
     """One Adam step on the meta-loss of the given queries."""
     loss, gradient = jax.value_and_grad(meta_loss)(state.params, config, data, queries, kernel_width, key=key)
-    change, optimiser = ADAM.update(gradient, state.optimiser)
-    params = jax.tree.map(lambda p, c: p - learning_rate * c, state.params, change)
-    return MetaState(params, optimiser), {"loss": loss, "gradient_norm": optax.tree.norm(gradient)}
+    return descent.step(state, gradient, learning_rate), {"loss": loss, "gradient_norm": optax.tree.norm(gradient)}
 
 
 @partial(jax.jit, static_argnums=0)
 def epoch(
     config: MetaNML,
-    state: MetaState,
+    state: Fit,
     data: Data,
     kernel_width: Array | float,
     learning_rate: Array | float,
     *,
     key: Array,
-) -> tuple[MetaState, dict[str, Array]]:
+) -> tuple[Fit, dict[str, Array]]:
     """A meta-epoch: draw all query points, then one Adam step per group of them. Call it again to retrain."""
     key_queries, key_order, key_updates = jax.random.split(key, 3)
     count = config.queries_per_update * config.updates_per_epoch
@@ -182,7 +169,7 @@ def epoch(
     queries = jax.random.permutation(key_order, queries)
     groups = queries.reshape(config.updates_per_epoch, config.queries_per_update, -1)
 
-    def one(state: MetaState, xs: tuple[Array, Array]) -> tuple[MetaState, dict[str, Array]]:
+    def one(state: Fit, xs: tuple[Array, Array]) -> tuple[Fit, dict[str, Array]]:
         group, key = xs
         return update(config, state, data, group, kernel_width, learning_rate, key=key)
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 from jax import Array
 
-from mural.nml import mlp
+from mural.nml import descent, mlp
+from mural.nml.descent import Fit
 from mural.nml.mlp import Params
 from mural.nml.weights import Data
-
-ADAM = optax.scale_by_adam()
 
 
 @dataclass(frozen=True)
@@ -31,17 +28,9 @@ class MLE:
     """Points per step."""
 
 
-class MLEState(NamedTuple):
-    """Weights and the moments of Adam."""
-
-    params: Params
-    optimiser: optax.OptState
-
-
-def init(sizes: Sequence[int], *, key: Array) -> MLEState:
+def init(sizes: Sequence[int], *, key: Array) -> Fit:
     """A fresh network of layer widths `sizes` = (inputs, hidden…, classes)."""
-    params = mlp.init(sizes, key=key)
-    return MLEState(params, ADAM.init(params))
+    return descent.start(mlp.init(sizes, key=key))
 
 
 def soft_cross_entropy(params: Params, x: Array, targets: Array, weight: Array) -> Array:
@@ -59,30 +48,28 @@ def mix(x: Array, targets: Array, weight: Array, alpha: float, *, key: Array) ->
 
 
 def update(
-    config: MLE, state: MLEState, batch: Data, learning_rate: Array | float, *, key: Array
-) -> tuple[MLEState, dict[str, Array]]:
+    config: MLE, state: Fit, batch: Data, learning_rate: Array | float, *, key: Array
+) -> tuple[Fit, dict[str, Array]]:
     """One AdamW step on a batch."""
     targets = jax.nn.one_hot(batch.y, state.params[-1].b.shape[0], dtype=batch.x.dtype)
     x = batch.x
     if config.mixup > 0:
         x, targets = mix(x, targets, batch.represents, config.mixup, key=key)
     loss, gradient = jax.value_and_grad(soft_cross_entropy)(state.params, x, targets, batch.represents)
-    change, optimiser = ADAM.update(gradient, state.optimiser)
-    params = jax.tree.map(lambda p, c: p - learning_rate * (c + config.weight_decay * p), state.params, change)
-    return MLEState(params, optimiser), {"loss": loss}
+    return descent.step(state, gradient, learning_rate, config.weight_decay), {"loss": loss}
 
 
 @partial(jax.jit, static_argnums=0)
 def epoch(
-    config: MLE, state: MLEState, data: Data, learning_rate: Array | float, *, key: Array
-) -> tuple[MLEState, dict[str, Array]]:
+    config: MLE, state: Fit, data: Data, learning_rate: Array | float, *, key: Array
+) -> tuple[Fit, dict[str, Array]]:
     """One pass over the data in random batches (the last, incomplete one is dropped)."""
     n = data.x.shape[0]
     size = min(config.batch_size, n)
     key_order, key_mix = jax.random.split(key)
     order = jax.random.permutation(key_order, n)[: n // size * size].reshape(-1, size)
 
-    def one(state: MLEState, xs: tuple[Array, Array]) -> tuple[MLEState, dict[str, Array]]:
+    def one(state: Fit, xs: tuple[Array, Array]) -> tuple[Fit, dict[str, Array]]:
         rows, key = xs
         batch = Data(data.x[rows], data.y[rows], data.represents[rows])
         return update(config, state, batch, learning_rate, key=key)

@@ -16,7 +16,8 @@ import numpy as np
 from jax import Array
 
 from mural.nml import meta, mle, mlp, proposals
-from mural.nml.meta import MetaNML, MetaState
+from mural.nml.descent import Fit
+from mural.nml.meta import MetaNML
 from mural.nml.weights import Data, subset
 from mural.rewards.base import Experience, Info, Problem, Term, Transitions, register_method
 from mural.rewards.methods.oracle import Reported
@@ -27,7 +28,7 @@ AUTO_WIDTH = 0.1  # kernel_width=None: this share of the spread of the first sta
 class NMLState(NamedTuple):
     """The classifier between two epochs."""
 
-    network: MetaState
+    network: Fit
     support: Data  # the points that a query adapts on
     kernel_width: Array
     epochs: Array
@@ -98,7 +99,7 @@ class NMLClassifier:
             updates_per_epoch=self.updates_per_epoch,
         )
 
-    def _fresh(self, inputs: int, *, key: Array) -> MetaState:
+    def _fresh(self, inputs: int, *, key: Array) -> Fit:
         return meta.init((inputs, *self.hidden, 2), key=key)
 
     def init(self, problem: Problem, *, key: Array) -> NMLState:
@@ -142,11 +143,10 @@ class NMLClassifier:
         represents = np.where(y == 1, share * balance, share).astype(np.float32)
         return Data(jnp.concatenate(x), jnp.asarray(y), jnp.asarray(represents))
 
-    def _train(self, network: MetaState, data: Data, width: Array, *, key: Array) -> tuple[MetaState, Info]:
+    def _train(self, network: Fit, data: Data, width: Array, *, key: Array) -> tuple[Fit, Info]:
         if self.meta_training:
             return meta.epoch(self.config(), network, data, width, self.learning_rate, key=key)
-        plain, info = mle.epoch(mle.MLE(), mle.MLEState(*network), data, self.learning_rate, key=key)
-        return MetaState(*plain), info
+        return mle.epoch(mle.MLE(), network, data, self.learning_rate, key=key)
 
     def probability(self, state: NMLState, states: Array) -> Array:
         """p_meta-NML(success | state) [n]."""

@@ -18,7 +18,7 @@ from sklearn import datasets as sklearn_datasets
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from mural.nml import CNMLClassifier, MetaNMLClassifier, MetaState, MLEClassifier
+from mural.nml import CNMLClassifier, Fit, MetaNMLClassifier, MLEClassifier
 from mural.study.maze_data import MAZE_GRID, free_cells, zigzag_data
 
 Floats = NDArray[np.float64]
@@ -128,7 +128,7 @@ def methods(problem: Problem, seed: int) -> Iterator[tuple[str, Any]]:
     for steps in STEPS:
         yield f"meta-{steps}", meta.set_params(steps=steps)
     untrained = meta.set_params(steps=1)
-    untrained.state_ = MetaState(mle.params_, untrained.state_.optimiser)
+    untrained.state_ = Fit(mle.params_, untrained.state_.optimiser)
     yield "one-step-without-meta-training", untrained
 
 
