@@ -7,8 +7,9 @@ import pytest
 
 from mural import tasks
 from mural.rewards import METHODS, UnknownMethodError
-from mural.settings.config import ConfigError, RunConfig, from_dict, merge, overlay, read, to_dict, validate
+from mural.settings.config import ConfigError, RunConfig, from_dict, overlay, read, to_dict, validate
 from mural.settings.presets import matching, resolve
+from mural.typed import merge
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from mural import tasks
 from mural.rewards import find_method
-from mural.settings.config import RunConfig, from_dict, merge
+from mural.settings.config import RunConfig, from_dict
+from mural.typed import merge
 
 Preset = Literal["fast", "paper"]
 

@@ -1,0 +1,73 @@
+"""Frozen dataclasses of settings from plain values: nested names, the types of the annotations, the nearest right name.
+
+Every room that has settings stands on this; it knows none of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, Literal
+
+
+class ConfigError(ValueError):
+    """Settings that do not fit together, or are not known; the message says which and what would do."""
+
+
+def merge(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`base` with the entries of `over`, nested ones entry by entry; dotted names ('sac.gamma') are nested too."""
+    result = dict(base)
+    for name, value in over.items():
+        head, _, rest = name.partition(".")
+        value = {rest: value} if rest else value
+        old = result.get(head)
+        result[head] = merge(old if isinstance(old, dict) else {}, value) if isinstance(value, Mapping) else value
+    return result
+
+
+def build(base: Any, values: Mapping[str, Any], where: str = "") -> Any:
+    """A dataclass with some values replaced, within dataclasses that it holds one by one; checked by annotations."""
+    hints = typing.get_type_hints(type(base))
+    known = {f.name for f in dataclasses.fields(base) if f.init}
+    changes = {}
+    for name, value in values.items():
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {where}{near[0]}?" if near else f"; known are {', '.join(sorted(known))}"
+            raise ConfigError(f"there is no setting {where}{name}{hint}")
+        old = getattr(base, name)
+        if dataclasses.is_dataclass(old) and isinstance(value, Mapping):
+            changes[name] = build(old, value, f"{where}{name}.")
+        else:
+            changes[name] = convert(hints[name], value, f"{where}{name}")
+    return dataclasses.replace(base, **changes)
+
+
+def convert(hint: Any, value: Any, where: str) -> Any:
+    """A JSON value as the annotated type, or a `ConfigError`."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
+        return build(hint(), value, f"{where}.")
+    if origin is Literal:
+        if value in arguments:
+            return value
+    elif origin in (typing.Union, types.UnionType):
+        for option in arguments:
+            try:
+                return convert(option, value, where)
+            except ConfigError:
+                continue
+    elif origin is tuple and isinstance(value, list | tuple):
+        kinds = [arguments[0]] * len(value) if arguments[1:] == (...,) else arguments
+        if len(kinds) == len(value):
+            return tuple(convert(kind, item, where) for kind, item in zip(kinds, value, strict=True))
+    elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    elif hint in (int, str, bool) and type(value) is hint:
+        return value
+    elif hint is type(None) and value is None:
+        return None
+    raise ConfigError(f"{where} is {value!r}; that is not {getattr(hint, '__name__', hint)}")
