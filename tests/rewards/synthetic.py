@@ -83,7 +83,7 @@ def experience(rows, pairs_obs=None):
     def pairs(n, key):
         return _pairs(jnp.asarray(pairs_obs), n, key)
 
-    return Experience(len(rows.obs), lambda n, key: _rows(rows, n, key), rows, pairs, log_prob, act)
+    return Experience(len(rows.obs), lambda n, key: _rows(rows, n, key), rows, pairs, act)
 
 
 def corridor(**kwargs):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mural.storage import checkpoint
-from mural.storage.checkpoint import DamagedCheckpointError, NewerFormatError
+from mural.storage.checkpoint import DamagedCheckpointError, NewerFormatError, OlderFormatError
 from tests.storage.saved import is_step, save
 
 FILES = ["agent.safetensors", "replay.safetensors", "manifest.json"]
@@ -147,14 +147,17 @@ def test_later_checkpoints_do_not_push_out_the_one_just_saved(tmp_path):
     assert list(checkpoint.listing(tmp_path)) == [10, 15, 20, 30]
 
 
-def test_newer_format(tmp_path):
+@pytest.mark.parametrize(
+    ("version", "error", "told"), [(3, NewerFormatError, "update mural-rl"), (1, OlderFormatError, "that wrote it")]
+)
+def test_other_formats(tmp_path, version, error, told):
     save(tmp_path, 1)
-    rewrite(save(tmp_path, 2), lambda m: m.update(version=2))
+    rewrite(save(tmp_path, 2), lambda m: m.update(version=version))
     for load in (
         lambda: checkpoint.load_latest(tmp_path),
         lambda: checkpoint.load(tmp_path / "checkpoints/0000000002"),
     ):
-        with pytest.raises(NewerFormatError, match=r"format version 2 .* update"):
+        with pytest.raises(error, match=rf"format version {version} and this program reads version 2: .*{told}"):
             load()
 
 

@@ -16,9 +16,13 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkabl
 import numpy as np
 from jax import Array
 
+from mural.agent.replay import Terminations
+from mural.agent.sac import SOFT_TD, Objective
+
 PartState = Any
 Info = dict[str, Array]
 Need = Literal["examples", "example_obs", "env_reward", "success", "distance"]
+Source = Literal["learned", "told", "none"]
 
 
 class Transitions(NamedTuple):
@@ -66,8 +70,6 @@ class Experience:
     """All transitions since the last call, in order."""
     pairs: Callable[[int, Array], tuple[Array, Array, Array]]
     """(n, key) → states s_i [n, d], later states s_j of the same episodes [n, d], steps between them [n] (≥ 0)."""
-    log_prob: Callable[[Array, Array], Array]
-    """(obs, action) → log π(a|s) [n] of the current policy; a in [−1, 1]."""
     act: Callable[[Array, Array], tuple[Array, Array]]
     """(obs, key) → actions of the current policy [n, a] and their log π [n]."""
 
@@ -116,8 +118,12 @@ class MethodSpec:
     """The dataclass of its settings; calling it without arguments gives the defaults."""
     needs: tuple[Need, ...]
     """What a problem has to bring."""
-    objective: Literal["td", "rce"]
-    """How the critic learns: from rewards (td), or from examples alone (rce)."""
+    objective: Objective
+    """How the critics learn: from rewards, or from examples alone."""
+    reward: Source
+    """Where the reward comes from: it is learned, the environment tells it, or there is none."""
+    terminations: Terminations
+    """What a termination means with `loop.terminations=auto`."""
 
     @property
     def summary(self) -> str:
@@ -139,7 +145,12 @@ class MethodError(TypeError):
 
 
 def register_method(
-    name: str, *, needs: Sequence[Need] = ("examples",), objective: Literal["td", "rce"] = "td"
+    name: str,
+    *,
+    needs: Sequence[Need] = ("examples",),
+    objective: Objective = SOFT_TD,
+    reward: Source = "learned",
+    terminations: Terminations = "absorb",
 ) -> Callable[[C], C]:
     """Class decorator: make a frozen dataclass with `terms()` known as `--method name`."""
 
@@ -154,7 +165,7 @@ def register_method(
             cls.__qualname__,
         ):
             raise MethodError(f"method {name!r} is already registered, by {known.config.__module__}")
-        METHODS[name] = MethodSpec(name, cls, tuple(needs), objective)
+        METHODS[name] = MethodSpec(name, cls, tuple(needs), objective, reward, terminations)
         return cls
 
     return register

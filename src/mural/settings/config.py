@@ -113,7 +113,7 @@ class RunConfig:
         """What a termination means in this run."""
         if self.loop.terminations != "auto":
             return self.loop.terminations
-        return "stop" if find_method(self.method).needs == ("env_reward",) else "absorb"
+        return find_method(self.method).terminations
 
 
 def validate(config: RunConfig) -> RunConfig:

@@ -27,7 +27,7 @@ from safetensors import numpy as safetensors
 
 from mural.storage import disk
 
-FORMAT, VERSION = "mural-checkpoint", 1
+FORMAT, VERSION = "mural-checkpoint", 2
 MANIFEST, SUFFIX = "manifest.json", ".safetensors"
 SAVING, REPLACED, REMOVED = ".saving", ".replaced", ".removed"  # what a save may leave behind when it is killed
 
@@ -46,6 +46,10 @@ class DamagedCheckpointError(RuntimeError):
 
 class NewerFormatError(RuntimeError):
     """A checkpoint was written by a later version of this package."""
+
+
+class OlderFormatError(RuntimeError):
+    """A checkpoint was written by an earlier version of this package, whose arrays this one cannot go on with."""
 
 
 @dataclass(frozen=True)
@@ -216,11 +220,12 @@ def _read_manifest(folder: Path) -> tuple[int, dict[str, Any], dict[str, Any]]:
         raise _Damage(f"{MANIFEST} is not a manifest") from error
     if not sound:
         raise _Damage(f"{MANIFEST} does not match its hash")
-    if manifest.get("format") == FORMAT and manifest.get("version") != VERSION:
-        raise NewerFormatError(
-            f"{folder} has format version {manifest.get('version')} and this program reads version {VERSION}: "
-            "update mural-rl, or resume the run with the version that wrote it"
-        )
+    version = manifest.get("version")
+    if manifest.get("format") == FORMAT and version != VERSION:
+        told = f"{folder} has format version {version} and this program reads version {VERSION}: "
+        if isinstance(version, int) and version < VERSION:
+            raise OlderFormatError(told + "resume the run with the mural-rl that wrote it, or train it anew")
+        raise NewerFormatError(told + "update mural-rl, or resume the run with the version that wrote it")
     match manifest:
         case {"format": "mural-checkpoint", "step": int(step), "meta": dict(meta), "files": dict(files)}:
             return step, meta, files

@@ -17,7 +17,7 @@ from jax import Array
 from mural.agent import replay as replay_buffer
 from mural.agent import sac
 from mural.agent.replay import Replay, Rows, Terminations
-from mural.agent.sac import SAC, SACState
+from mural.agent.sac import SAC, Objective, SACState
 from mural.rewards import Term, Transitions, total
 
 Columns = tuple[int, ...]
@@ -31,7 +31,7 @@ class Setting(NamedTuple):
     terms: Terms
     columns: Columns  # of an observation, that the classifier sees
     terminations: Terminations
-    objective: str
+    objective: Objective
 
 
 class Plan(NamedTuple):
@@ -173,5 +173,4 @@ def pairs(replay: Replay, columns: Columns, n: int, key: Array) -> tuple[Array, 
     return flat[i], flat[j], gap
 
 
-log_prob = jax.jit(sac.log_prob)
 act = jax.jit(lambda policy, obs, key: sac.act(policy, obs, key=key))

@@ -81,7 +81,7 @@ class Run:
         self.rewards = total.init(self.setting.terms, world.problem, key=key_reward)
         self.replay = replay_buffer.create(rows, loop.environments, spaces.obs_size, spaces.action_size)
         self.diagnostics = Diagnostics(world)
-        self.examples = world.example_obs if self.spec.objective == "rce" else None
+        self.examples = world.example_obs if "example_obs" in self.spec.needs else None
         self.epoch = 0
         self.midway = False
         self.recent: list[Rows] = []
@@ -154,7 +154,6 @@ class Run:
             sample=lambda n, k: compiled.sample(self.replay, columns, n, k),
             recent=batch,
             pairs=lambda n, k: compiled.pairs(self.replay, columns, n, k),
-            log_prob=lambda obs, action: compiled.log_prob(self.agent.policy, obs, action),
             act=lambda obs, k: compiled.act(self.agent.policy, obs, k),
         )
         begun = time.perf_counter()
@@ -275,9 +274,8 @@ class Run:
 
     @property
     def learns_reward(self) -> bool:
-        """Whether there is a reward of states: not where the environment tells it, nor where the critic needs none."""
-        told = {"env_reward", "success", "distance"} & set(self.spec.needs) and "examples" not in self.spec.needs
-        return not told and self.spec.objective == "td"
+        """Whether there is a learned reward: not where the environment tells it, nor where the critic needs none."""
+        return self.spec.reward == "learned"
 
     @property
     def reads(self) -> set[str]:

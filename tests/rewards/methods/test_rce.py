@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
+from mural.agent import rce, sac
 from mural.agent import replay as replay_buffer
-from mural.agent import sac
+from mural.agent.rce import RecursiveClassification
 from mural.agent.sac import SAC
+from mural.nml import descent
+from mural.nml.descent import Fit
 from mural.rewards.base import METHODS
 from tests.agent import test_replay
 from tests.rewards.methods.test_vice import forward
@@ -21,7 +24,7 @@ SCALE = 50.0  # the recorded observations are serial numbers
 
 init = partial(jax.jit, static_argnums=(0, 1, 2))(sac.init)
 act = jax.jit(sac.act)
-odds_of = partial(jax.jit, static_argnums=0)(sac.rce_odds)
+odds_of = partial(jax.jit, static_argnums=0)(rce.odds_ahead)
 updates = partial(jax.jit, static_argnums=(0, 4, 5))(sac.updates)
 
 
@@ -95,8 +98,8 @@ def critics_alone(config, state, replay, examples, keys):
         key_ids, key_loss = jax.random.split(key)
         ids = replay_buffer.draw(replay, 128, key=key_ids)
         batch = replay_buffer.batch(replay, ids, gamma=config.gamma, n_step=config.n_step, terminations="bootstrap")
-        gradient, _ = jax.grad(sac.rce_loss, has_aux=True)(state.critics, config, state, batch, examples, key=key_loss)
-        critics, optimiser = sac.adam(config, state.critics, gradient, optimiser)
+        gradient, _ = jax.grad(rce.loss, has_aux=True)(state.critics, config, state, batch, examples, key=key_loss)
+        critics, optimiser = descent.step(Fit(state.critics, optimiser), gradient, config.learning_rate)
         targets = jax.tree.map(lambda t, c: t + config.tau * (c - t), state.targets, critics)
         return (state._replace(critics=critics, targets=targets), optimiser), None
 
@@ -151,7 +154,8 @@ def test_policy_goes_where_the_examples_are(n_step):
     state = init(config, 1, 1, key=jax.random.key(4))
     examples = jnp.float32(rng.uniform(0.4, 0.6, (20, 1)))
     ids = replay_buffer.draw(replay, 1500 * 64, key=jax.random.key(5)).reshape(1500, 64)
-    state, info = updates(config, state, replay, ids, "absorb", "rce", examples, key=jax.random.key(6))
+    objective = RecursiveClassification()
+    state, info = updates(config, state, replay, ids, "absorb", objective, examples, key=jax.random.key(6))
     mean, _ = sac.distribution(state.policy, jnp.array([[-0.9], [-0.3], [0.0], [0.9]]))
     np.testing.assert_array_equal(np.sign(mean[:, 0]), [1, 1, 1, -1])
     assert float(info["temperature"]) == pytest.approx(0.03)
@@ -159,5 +163,6 @@ def test_policy_goes_where_the_examples_are(n_step):
 
 def test_method():
     spec = METHODS["rce"]
-    assert (spec.objective, spec.needs) == ("rce", ("examples", "example_obs"))
+    assert (spec.objective, spec.needs) == (RecursiveClassification(), ("examples", "example_obs"))
+    assert spec.reward == "none"
     assert not spec.config().terms()

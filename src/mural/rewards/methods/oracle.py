@@ -31,7 +31,7 @@ class Reported:
         return jnp.asarray(getattr(batch, self.what), jnp.float32)
 
 
-@register_method("sac", needs=("env_reward",))
+@register_method("sac", needs=("env_reward",), reward="told", terminations="stop")
 @dataclass(frozen=True)
 class EnvReward:
     """Plain SAC on the environment's own reward."""
@@ -44,7 +44,7 @@ class EnvReward:
         return (Term("environment", self.scale, Reported("env_reward")),)
 
 
-@register_method("sac-sparse", needs=("success",))
+@register_method("sac-sparse", needs=("success",), reward="told")
 @dataclass(frozen=True)
 class Sparse:
     """Oracle: 1 in states of success, 0 elsewhere."""
@@ -57,7 +57,7 @@ class Sparse:
         return (Term("success", self.scale, Reported("success")),)
 
 
-@register_method("sac-distance", needs=("distance",))
+@register_method("sac-distance", needs=("distance",), reward="told")
 @dataclass(frozen=True)
 class Distance:
     """Oracle: minus the distance to the goal."""
