@@ -145,14 +145,15 @@ def test_a_policy_that_diverged_is_not_blamed_on_the_environment(tmp_path):
 
 def test_reports():
     obs, columns = np.array([1.0, 2.0, 3.0], np.float32), np.array([2, 0, 1])
-    success, distance, l2, place = reports({}, obs, columns)
-    assert np.isnan([success, distance, l2]).all()
-    np.testing.assert_array_equal(place, [3, 1])
-    success, distance, l2, place = reports({"success": True, "distance": 4, "l2": 3, "xy": (7, 8)}, obs, columns)
-    assert (success, distance, l2) == (1, 4, 3)
-    np.testing.assert_array_equal(place, [7, 8])
-    assert reports({"distance": 4.0}, obs, columns)[2] == 4
-    np.testing.assert_array_equal(reports({}, obs, columns[:1])[3], [3, 0])
+    told = reports({}, obs, columns)
+    assert np.isnan([told["success"], told["distance"], told["l2"]]).all()
+    np.testing.assert_array_equal(told["xy"], [3, 1])
+    told = reports({"success": True, "distance": 4, "l2": 3, "xy": (7, 8)}, obs, columns)
+    assert (told["success"], told["distance"], told["l2"]) == (1, 4, 3)
+    np.testing.assert_array_equal(told["xy"], [7, 8])
+    assert reports({"distance": 4.0}, obs, columns)["l2"] == 4
+    assert reports({"is_success": False, "success": True}, obs, columns)["success"] == 0
+    np.testing.assert_array_equal(reports({}, obs, columns[:1])["xy"], [3, 0])
     with pytest.raises(StepError):
         reports({"xy": (np.nan, 0)}, obs, columns)
 

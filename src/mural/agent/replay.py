@@ -6,31 +6,54 @@ id is row · environments + environment. `reward` is a column like the others: w
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 Terminations = Literal["absorb", "stop", "bootstrap"]
-Column = Any  # an array of JAX, or of NumPy on its way to or from the replay
+Values = Any  # an array of JAX, or of NumPy on its way to or from the replay
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column holds of each step."""
+
+    width: Literal["obs", "action"] | int | None = None
+    """Numbers per step: those of an observation, those of an action, a fixed count; None: one, without an axis."""
+    dtype: type = np.float32
+    """Their type."""
+    report: tuple[str, ...] = ()
+    """Entries of the environment's info that a number is read from: the first that is there, NaN where none is."""
 
 
 class Rows(NamedTuple):
-    """Transitions, with any leading axes […]."""
+    """Transitions, with any leading axes […]. Replay, collection, checkpoints and rewards follow this list."""
 
-    obs: Column  # […, o]
-    action: Column  # […, a]
-    next_obs: Column  # […, o]
-    xy: Column  # […, 2]
-    env_reward: Column
-    success: Column
-    distance: Column
-    l2: Column
-    reward: Column
-    terminated: Column  # bool: the environment ended the episode here
-    last: Column  # bool: the last transition of its episode, for whatever reason
-    step: Column  # int32: steps since the episode began, 0 for the first
+    obs: Annotated[Values, Column("obs")]
+    action: Annotated[Values, Column("action")]  # in [−1, 1]
+    next_obs: Annotated[Values, Column("obs")]
+    xy: Annotated[Values, Column(2)]  # where the agent, or what it moves, then is: the plane over which visits count
+    env_reward: Annotated[Values, Column()]
+    success: Annotated[Values, Column(report=("is_success", "success"))]  # 0 or 1
+    distance: Annotated[Values, Column(report=("distance",))]  # by the task's metric
+    l2: Annotated[Values, Column(report=("l2", "distance"))]  # in a straight line
+    reward: Annotated[Values, Column()]
+    terminated: Annotated[Values, Column(dtype=np.bool_)]  # the environment ended the episode here
+    last: Annotated[Values, Column(dtype=np.bool_)]  # the last transition of its episode, for whatever reason
+    step: Annotated[Values, Column(dtype=np.int32)]  # steps since the episode began, 0 for the first
+
+
+def columns(rows: type[Rows]) -> dict[str, Column]:
+    """The columns of a class of rows by name."""
+    return {name: hint.__metadata__[0] for name, hint in get_type_hints(rows, include_extras=True).items()}
+
+
+COLUMNS = columns(Rows)
 
 
 class Replay(NamedTuple):
@@ -52,26 +75,23 @@ class Batch(NamedTuple):
     first_discount: Array  # [b] γ, or 0 where nothing follows that first step
 
 
-def empty_rows(shape: tuple[int, ...], obs_size: int, action_size: int) -> Rows:
-    """Zeros in the shape of rows."""
+def empty_rows(
+    shape: tuple[int, ...], obs_size: int, action_size: int, zeros: Callable[..., Values] = jnp.zeros
+) -> Rows:
+    """Zeros in the shape of rows, made by JAX, or by NumPy with `zeros=np.zeros`."""
 
-    def zeros(*size: int, dtype: type = jnp.float32) -> Array:
-        return jnp.zeros((*shape, *size), dtype)
+    def empty(column: Column) -> Values:
+        match column.width:
+            case None:
+                return zeros(shape, column.dtype)
+            case "obs":
+                return zeros((*shape, obs_size), column.dtype)
+            case "action":
+                return zeros((*shape, action_size), column.dtype)
+            case width:
+                return zeros((*shape, width), column.dtype)
 
-    return Rows(
-        obs=zeros(obs_size),
-        action=zeros(action_size),
-        next_obs=zeros(obs_size),
-        xy=zeros(2),
-        env_reward=zeros(),
-        success=zeros(),
-        distance=zeros(),
-        l2=zeros(),
-        reward=zeros(),
-        terminated=zeros(dtype=jnp.bool_),
-        last=zeros(dtype=jnp.bool_),
-        step=zeros(dtype=jnp.int32),
-    )
+    return Rows(**{name: empty(column) for name, column in COLUMNS.items()})
 
 
 def create(capacity: int, environments: int, obs_size: int, action_size: int) -> Replay:

@@ -11,13 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mural.agent.policy import NumpyPolicy
-from mural.agent.replay import Rows
+from mural.agent.replay import COLUMNS, Rows, empty_rows
 from mural.inputs.spaces import Env, Spaces, StepError, validate_reset, validate_step
 
 Floats = NDArray[np.float32]
 Act = Callable[[Floats], Floats]
-
-COLUMNS = ("env_reward", "success", "distance", "l2")
 
 
 class EnvironmentFailure(RuntimeError):
@@ -33,21 +31,23 @@ def seeds(seed: int, *stream: int, count: int) -> list[int]:
     return [int(s) for s in np.random.SeedSequence([seed, *stream]).generate_state(count) & 0x7FFFFFFF]
 
 
-def reports(info: dict[str, Any], obs: Floats, columns: NDArray[np.int64]) -> tuple[float, float, float, Floats]:
-    """success, distance, l2 and place of a transition, as far as the environment tells (else NaN, and the first two
-    entries of what the classifier sees for the place)."""
-    distance = float(info.get("distance", np.nan))
-    l2 = float(info.get("l2", distance))
-    told = info.get("is_success", info.get("success"))
-    success = np.nan if told is None else float(told)
+def reports(info: dict[str, Any], obs: Floats, columns: NDArray[np.int64]) -> dict[str, Any]:
+    """What the environment tells of a transition, by the names of the replay's columns: NaN where it does not, and the
+    first two entries of what the classifier sees for the place."""
+    told: dict[str, Any] = {}
+    for name, column in COLUMNS.items():
+        if column.report:
+            value = next((info[entry] for entry in column.report if entry in info), None)
+            told[name] = np.nan if value is None else float(value)
     xy = info.get("xy")
     if xy is None:
         seen = obs[columns[:2]]
         xy = np.pad(seen, (0, 2 - len(seen)))
     place = np.asarray(xy, np.float32)
-    if np.isinf([success, distance, l2]).any() or place.shape != (2,) or not np.isfinite(place).all():
-        raise StepError(f"info has success {told}, distance {distance}, l2 {l2}, xy {xy}; finite numbers are needed")
-    return success, distance, l2, place
+    if np.isinf(list(told.values())).any() or place.shape != (2,) or not np.isfinite(place).all():
+        found = ", ".join(f"{name} {value}" for name, value in {**told, "xy": xy}.items())
+        raise StepError(f"info has {found}; finite numbers are needed")
+    return told | {"xy": place}
 
 
 class Collector:
@@ -75,40 +75,32 @@ class Collector:
 
     def collect(self, rows: int, act: Act, *, cut: bool = False, reset: bool = True) -> Rows:
         """`rows` steps of every environment; `cut` ends all episodes with the last row, `reset` begins new ones."""
-        n, o, a = len(self.envs), self.spaces.obs_size, self.spaces.action_size
-        obs, next_obs = np.empty((rows, n, o), np.float32), np.empty((rows, n, o), np.float32)
-        actions, xy = np.empty((rows, n, a), np.float32), np.empty((rows, n, 2), np.float32)
-        reported = {name: np.empty((rows, n), np.float32) for name in COLUMNS}
-        terminated, last = np.zeros((rows, n), bool), np.zeros((rows, n), bool)
-        steps = np.empty((rows, n), np.int32)
+        block = empty_rows((rows, len(self.envs)), self.spaces.obs_size, self.spaces.action_size, np.zeros)
         for t in range(rows):
-            obs[t], actions[t], steps[t] = self.obs, act(self.obs), self.step
-            if not np.isfinite(actions[t]).all():
-                raise PolicyFailure(f"the policy's actions are {actions[t].tolist()}")
+            block.obs[t], block.action[t], block.step[t] = self.obs, act(self.obs), self.step
+            if not np.isfinite(block.action[t]).all():
+                raise PolicyFailure(f"the policy's actions are {block.action[t].tolist()}")
             for i, env in enumerate(self.envs):
                 result: Any = None
                 try:
-                    result = env.step(self.spaces.to_env(actions[t, i]))
+                    result = env.step(self.spaces.to_env(block.action[t, i]))
                     after, reward, ended, truncated, info = validate_step(self.spaces, result)
-                    success, distance, l2, place = reports(info, after, self.spaces.columns)
+                    told = reports(info, after, self.spaces.columns)
                 except Exception as error:
-                    raise self._failure(i, actions[t, i], result, error) from error
-                next_obs[t, i], xy[t, i] = after, place
-                for name, value in zip(COLUMNS, (reward, success, distance, l2), strict=True):
-                    reported[name][t, i] = value
-                terminated[t, i] = ended
+                    raise self._failure(i, block.action[t, i], result, error) from error
+                for name, value in told.items():
+                    getattr(block, name)[t, i] = value
+                block.next_obs[t, i], block.env_reward[t, i], block.terminated[t, i] = after, reward, ended
                 self.terminations += ended
                 self.obs[i] = after
                 self.step[i] += 1
                 if ended or truncated or (cut and t == rows - 1):
-                    last[t, i] = True
-                    self.episodes.append({"success": success, "distance": distance, "length": float(self.step[i])})
+                    block.last[t, i] = True
+                    ending = {"success": told["success"], "distance": told["distance"], "length": float(self.step[i])}
+                    self.episodes.append(ending)
                     if reset and not (cut and t == rows - 1):
                         self._reset(i)
-        return Rows(
-            obs=obs, action=actions, next_obs=next_obs, xy=xy, **reported,
-            reward=np.zeros((rows, n), np.float32), terminated=terminated, last=last, step=steps,
-        )  # fmt: skip
+        return block
 
     def _failure(
         self, i: int, action: Floats | None, result: Any, error: Exception, when: str = ""

@@ -86,7 +86,7 @@ def maze_rows(run: Run, n: int, seed: int = 0) -> Rows:
     """n made-up transitions of a maze, all over it, in episodes of 100: enough to fill a replay."""
     import numpy as np
 
-    from mural.agent.replay import Rows
+    from mural.agent.replay import empty_rows
 
     rng = np.random.default_rng(seed)
     task: Any = run.world.envs[0].unwrapped
@@ -94,19 +94,14 @@ def maze_rows(run: Run, n: int, seed: int = 0) -> Rows:
     action = rng.uniform(-1, 1, (n, 1, 2)).astype(np.float32)
     next_obs = np.clip(obs + 0.5 * action, -4, 4).astype(np.float32)
     distance = task.distance(next_obs[:, 0].astype(np.float64)).astype(np.float32)[:, None]
-    zeros = np.zeros((n, 1), np.float32)
     step = (np.arange(n, dtype=np.int32) % 100)[:, None]
-    return Rows(
+    return empty_rows((n, 1), 2, 2, np.zeros)._replace(
         obs=obs,
         action=action,
         next_obs=next_obs,
         xy=next_obs,
-        env_reward=zeros,
-        success=zeros,
         distance=distance,
         l2=distance,
-        reward=zeros,
-        terminated=np.zeros((n, 1), bool),
         last=step == 99,
         step=step,
     )
