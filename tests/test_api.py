@@ -102,7 +102,7 @@ def test_before_learning():
 
 def test_told_rewards_are_not_learned():
     told = mural.Agent(small.Field(), method="sac", config=small.SETTINGS).learn(120, progress=False)
-    with pytest.raises(NotLearnedError, match="told"):
+    with pytest.raises(NotLearnedError, match="learns no reward: the environment tells it one"):
         told.reward(OBS)
 
 

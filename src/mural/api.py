@@ -17,6 +17,7 @@ from mural.inputs import world as worlds
 from mural.inputs.selection import HOW_TO_WRITE, SpaceError
 from mural.inputs.spaces import Env
 from mural.rewards import find_method
+from mural.rewards.states import checked_states
 from mural.settings import presets
 from mural.settings.config import ConfigError, RunConfig, overlay, validate
 from mural.storage.folder import RunFolder, RunFolderError
@@ -124,24 +125,18 @@ class Agent:
         unit = policy.mode(rows) if deterministic else policy.sample(rows, rng or np.random.default_rng())
         return spaces.to_env(unit), None
 
-    def reward(self, states: ArrayLike) -> NDArray[np.float32]:
-        """The learned reward [n] of states: what the classifier sees [n, d], or whole observations [n, o]."""
+    def reward(self, states: ArrayLike | Mapping[str, Any]) -> NDArray[np.float32]:
+        """The learned reward [n] of states: what the classifier sees [n, d], or whole observations [n, o] or a dict."""
         if not self.run.learned:
             raise NotLearnedError("there is no learned reward yet: call learn() first, for more than the random steps")
         if not self.run.learns_reward:
-            raise NotLearnedError(f"{self.config.method!r} learns no reward: it is told one, or does without")
+            why = {"told": "the environment tells it one", "none": "its critic learns from the examples themselves"}
+            raise NotLearnedError(f"method {self.config.method!r} learns no reward: {why[self.run.spec.reward]}")
         world = self.run.world
-        rows = np.atleast_2d(np.asarray(states, np.float32))
         d, o = len(world.columns), world.spaces.obs_size
-        if rows.ndim != 2 or rows.shape[1] not in (d, o):
-            raise ValueError(
-                f"states have shape {rows.shape}; [n, {d}] is needed (what the classifier sees) or [n, {o}]"
-            )
-        if rows.shape[1] != o:
-            whole = np.zeros((len(rows), o), np.float32)
-            whole[:, list(world.columns)] = rows
-            rows = whole
-        return self.run.reward_of(rows)
+        rows = world.spaces.flatten(states) if isinstance(states, Mapping) else states
+        rows = checked_states(rows, (d, o), f"[n, {d}] is needed (what the classifier sees) or [n, {o}]")
+        return self.run.reward_of(rows[:, list(world.columns)] if rows.shape[1] == o else rows)
 
     def evaluate(self, episodes: int = 20) -> Row:
         """Means over episodes with the most likely actions: success, distance, best_distance, return, …"""

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mural.rewards.base import Experience, Problem, Transitions
+from mural.rewards.base import Experience, Problem, Recent
 
 EPISODE = 20
 GOAL = (8.0, 0.0)
@@ -27,12 +27,10 @@ def walk(episodes=10, seed=0, drift=0.0, length=8.0):
     return obs, action
 
 
-def transitions(obs, action, next_obs, states=None):
-    """Transitions that report nothing but where they lead."""
-    next_obs, nothing = jnp.asarray(next_obs, jnp.float32), jnp.full(len(obs), jnp.nan)
-    states = next_obs if states is None else jnp.asarray(states, jnp.float32)
-    obs, action = jnp.asarray(obs, jnp.float32), jnp.asarray(action, jnp.float32)
-    return Transitions(obs, action, next_obs, states, next_obs[:, :2], nothing, nothing, nothing, nothing)
+def transitions(obs, action, next_obs):
+    """Columns of transitions that report nothing but where they lead."""
+    obs, action, next_obs = (jnp.asarray(x, jnp.float32) for x in (obs, action, next_obs))
+    return Recent(obs=obs, action=action, next_obs=next_obs, states=next_obs, xy=next_obs[:, :2])
 
 
 def at(states):
@@ -51,7 +49,7 @@ def problem(examples=16, seed=0):
 @functools.partial(jax.jit, static_argnums=1)
 def _rows(arrays, n, key):
     index = jax.random.randint(key, (n,), 0, len(arrays[0]))
-    return jax.tree.map(lambda a: a[index], arrays)
+    return tuple(a[index] for a in arrays)
 
 
 @functools.partial(jax.jit, static_argnums=1)
@@ -65,16 +63,10 @@ def _pairs(obs, n, key):
 
 
 @jax.jit
-def log_prob(obs, action):
-    """log N(a; 0, 0.5²) in every state."""
-    return jnp.sum(jax.scipy.stats.norm.logpdf(action, 0.0, 0.5), axis=1)
-
-
-@jax.jit
 def act(obs, key):
     """Actions of the Gaussian policy and their log π."""
     action = 0.5 * jax.random.normal(key, (obs.shape[0], 2))
-    return action, log_prob(obs, action)
+    return action, jnp.sum(jax.scipy.stats.norm.logpdf(action, 0.0, 0.5), axis=1)
 
 
 def experience(rows, pairs_obs=None):
@@ -83,7 +75,10 @@ def experience(rows, pairs_obs=None):
     def pairs(n, key):
         return _pairs(jnp.asarray(pairs_obs), n, key)
 
-    return Experience(len(rows.obs), lambda n, key: _rows(rows, n, key), rows, pairs, act)
+    def draw(n, key, names):
+        return _rows(tuple(rows[name] for name in names), n, key)
+
+    return Experience(len(rows["obs"]), draw, rows, pairs, act)
 
 
 def corridor(**kwargs):
@@ -93,7 +88,9 @@ def corridor(**kwargs):
     return experience(transitions(*flat), obs)
 
 
-@functools.partial(jax.jit, static_argnums=0)
+_label = jax.jit(lambda part, state, columns: part.label(state, *columns), static_argnums=0)
+
+
 def label(part, state, rows):
     """What the part makes of the transitions, as one compiled function."""
-    return part.label(state, rows)
+    return _label(part, state, tuple(rows[name] for name in part.reads))

@@ -63,7 +63,7 @@ def test_metrics_are_finite_and_parts_add_up(trained: Agent) -> None:
     for row in trained.history[1:]:
         numbers = {name: value for name, value in row.items() if isinstance(value, float)}
         assert all(np.isfinite(value) for value in numbers.values()), numbers
-        parts = [f"reward/{term.name}" for term in trained.run.setting.terms]
+        parts = [f"reward/{term.name}" for term in trained.run.program.terms]
         assert row["reward/mean"] == pytest.approx(sum(row[name] for name in parts), rel=1e-4, abs=1e-5)
 
 

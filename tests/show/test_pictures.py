@@ -10,10 +10,10 @@ from matplotlib.image import imread
 from PIL import Image
 
 import mural
+from mural.rewards import NotOfStatesError
 from mural.show import pictures, video
 from mural.show.pictures import RESOLUTION, final_picture, plane_of, reward_map, run_picture, trajectory
 from mural.show.video import VideoError, record
-from mural.training.run import NotOfStatesError
 
 TINY = {
     "loop.epoch_steps": 100, "loop.random_steps": 100, "loop.replay_size": 1000, "sac.hidden": [8],
@@ -58,7 +58,7 @@ def test_the_map_is_the_learned_reward_with_x_first(zigzag):
 
 
 def test_maps_are_the_right_way_up(zigzag, tmp_path, monkeypatch):
-    monkeypatch.setattr(zigzag.run, "reward_of", lambda obs, xy: (obs[:, 0] > 0) * 1.0)  # 1 on the right
+    monkeypatch.setattr(zigzag.run, "reward_of", lambda states, xy: (states[:, 0] > 0) * 1.0)  # 1 on the right
     image = run_picture(zigzag.run, tmp_path / "p.png").astype(int)
     row, half = image[image.shape[0] // 2], image.shape[1] // 2
     left, right = row[half // 4], row[half * 3 // 4]
@@ -102,7 +102,7 @@ def test_rewards_that_states_alone_do_not_have(tmp_path):
     np.testing.assert_allclose(values[-quarter:, -quarter:], 1, rtol=1e-6)
     explored("zigzag-maze", method="vice-count", **small).run.reward_of(np.zeros((1, 2), np.float32))
     curious = explored("zigzag-maze", method="icm")
-    with pytest.raises(NotOfStatesError, match="action and obs"):
+    with pytest.raises(NotOfStatesError, match="action and next_obs and obs"):
         curious.run.reward_of(np.zeros((1, 2), np.float32))
     curious.run.random_epochs = shuffled.run.random_epochs = 0
     one, two = (run_picture(agent.run, tmp_path / "p.png").shape for agent in (curious, shuffled))

@@ -196,5 +196,5 @@ def test_evaluation():
 def test_a_failure_while_evaluating_is_saved(tmp_path):
     env = Broken("nan")
     with pytest.raises(EnvironmentFailure, match="not finite"):
-        evaluate(env, Spaces.of(env), Towards(), [0], None, 50, None, tmp_path)
+        evaluate(env, Spaces.of(env), Towards(), [0], None, 50, tmp_path)
     assert (tmp_path / "transition.npz").is_file()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import mural
+from mural.rewards import Classifier, Term
 from mural.training.diagnostics import BINS, FRESH, WINDOW, Diagnostics, calibration
 from tests.training import small
 
@@ -91,27 +92,33 @@ def test_state_round_trip(world):
     np.testing.assert_array_equal([again.low, again.high], [seen.low, seen.high])
 
 
-def test_calibration_is_that_of_the_classifier(world):
-    """Also where another part with a probability comes first."""
-    novelty = type("Term", (), {"name": "novelty", "part": type("Always", (), {"probability": lambda *_: 1 / 0})()})
-    term = type("Term", (), {"name": "classifier", "part": Half()})
-    seen = Diagnostics(world).classifier((novelty, term), {"classifier": None}, np.zeros((FRESH, 2), np.float32))
-    assert "calibration/brier" in seen
-
-
-class Half:
+class Half(Classifier):
     """Says how many of the states lie on the right."""
 
     def probability(self, state, states):
         return (states[:, 0] > 0).astype(np.float32)
 
 
+class Always(Classifier):
+    """Is not asked."""
+
+    def probability(self, state, states):
+        raise AssertionError
+
+
+def test_calibration_is_that_of_the_classifier(world):
+    """Also where another part with a probability comes first."""
+    terms = Term("novelty", 1.0, Always()), Term("classifier", 1.0, Half())
+    seen = Diagnostics(world).classifier(terms, {"classifier": None}, np.zeros((FRESH, 2), np.float32))
+    assert "calibration/brier" in seen
+
+
 def test_held_out_examples_against_fresh_states(world):
-    term = type("Term", (), {"name": "half", "part": Half()})
+    terms = (Term("half", 1.0, Half()),)
     seen = Diagnostics(world)
     assert len(world.held_out) == 4  # a tenth of 40
-    row = seen.classifier((term,), {"half": None}, np.full((FRESH, 2), -0.5, np.float32))
+    row = seen.classifier(terms, {"half": None}, np.full((FRESH, 2), -0.5, np.float32))
     assert row["calibration/ece"] == row["calibration/brier"] == 0
-    fooled = seen.classifier((term,), {"half": None}, np.full((FRESH, 2), 0.5, np.float32))
+    fooled = seen.classifier(terms, {"half": None}, np.full((FRESH, 2), 0.5, np.float32))
     assert fooled["calibration/brier"] == 0.5
     assert seen.classifier((), {}, np.zeros((4, 2))) == {}

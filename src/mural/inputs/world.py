@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mural import tasks
 from mural.inputs.examples import SuccessExamples, load_examples
 from mural.inputs.spaces import Env, Spaces, horizon_of
-from mural.rewards import MethodSpec, Problem
+from mural.rewards import MethodSpec, Problem, total
 from mural.settings.config import ConfigError, RunConfig
 
 HELD_OUT = 50  # examples that a task makes beside those it is learned from, to measure calibration
@@ -94,6 +94,8 @@ def build(
 
     `held_out` comes with the examples of a run that goes on: those were kept back before, and no more are.
     """
+    terms = config.reward.terms()
+    total.check(terms)
     first = make_env(config.task) if env is None else env
     more = config.loop.environments - 1
     if more and env is not None and env.spec is None:
@@ -123,7 +125,7 @@ def build(
             "this environment has no time limit: episodes end only with epochs; gymnasium.wrappers.TimeLimit sets one",
             stacklevel=3,
         )
-    if not hasattr(task, "xy") and any("xy" in getattr(term.part, "reads", ()) for term in config.reward.terms()):
+    if not hasattr(task, "xy") and "xy" in total.reads(terms):
         instead = " and ".join(spaces.column_name(int(column)) for column in spaces.columns[:2])
         warnings.warn(
             f"{spec.name} counts visits to places: info['xy'], two numbers; if this environment does not report them, "

@@ -1,17 +1,20 @@
 """The protocol of all methods: a reward is a sum of named, scaled parts, each of which can learn once per epoch.
 
-A *part* is a frozen dataclass (its settings) with three functions; its state is any pytree of arrays, so that
-checkpoints hold it like everything else. A *method* is a frozen dataclass that lists its terms: which parts, under
-which names, with which scales. Neither knows anything of environments: they see arrays.
+A *part* is a frozen dataclass (its settings) derived from `Part`; its state is any pytree of arrays, so that
+checkpoints hold it like everything else. It says which columns of the transitions it reads: `states` ([n, d], what the
+classifier sees of where a transition leads), or any of `mural.agent.replay.Rows`. What reads states alone is a reward
+of states, which `OutcomeReward` can be asked for without any transition. A *method* is a frozen dataclass that lists
+its terms: which parts, under which names, with which scales. Neither knows anything of environments: they see arrays.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from jax import Array
@@ -21,22 +24,10 @@ from mural.agent.sac import SOFT_TD, Objective
 
 PartState = Any
 Info = dict[str, Array]
+Names = tuple[str, ...]
+STATES, PAIRS, POLICY = "states", "pairs", "policy"
 Need = Literal["examples", "example_obs", "env_reward", "success", "distance"]
 Source = Literal["learned", "told", "none"]
-
-
-class Transitions(NamedTuple):
-    """n transitions. What the environment did not report (success, distance, l2) is NaN."""
-
-    obs: Array  # [n, o] flattened observations
-    action: Array  # [n, a] in [−1, 1]
-    next_obs: Array  # [n, o]
-    states: Array  # [n, d] what the classifier sees of `next_obs`: the state that is rewarded
-    xy: Array  # [n, 2] where the agent, or what it moves, then is: the plane over which visits are counted
-    env_reward: Array  # [n]
-    success: Array  # [n] 0 or 1
-    distance: Array  # [n] by the task's metric
-    l2: Array  # [n] in a straight line
 
 
 @dataclass(frozen=True)
@@ -58,40 +49,83 @@ class Problem:
         return int(self.examples.shape[1])
 
 
+class Recent(dict[str, Array]):
+    """New transitions by column; a column that no part named in `learns_from` is a `MethodError`."""
+
+    def __missing__(self, name: str) -> Array:
+        raise MethodError(f"a part learns from the column {name!r}: its class must name it in `learns_from`")
+
+
 @dataclass(frozen=True)
 class Experience:
     """What a part may learn from, once per epoch. All functions are compiled and deterministic in their key."""
 
     size: int
-    """Transitions in the replay."""
-    sample: Callable[[int, Array], Transitions]
-    """(n, key) → n transitions, uniformly from the replay, with replacement."""
-    recent: Transitions
-    """All transitions since the last call, in order."""
+    """Transitions that `sample` draws from, or stands for."""
+    draw: Callable[[int, Array, Names], tuple[Array, ...]]
+    """(n, key, columns) → these columns of n transitions, uniformly, with replacement."""
+    recent: Recent
+    """The columns that the parts learn from, of all transitions since the last call, in order."""
     pairs: Callable[[int, Array], tuple[Array, Array, Array]]
     """(n, key) → states s_i [n, d], later states s_j of the same episodes [n, d], steps between them [n] (≥ 0)."""
     act: Callable[[Array, Array], tuple[Array, Array]]
     """(obs, key) → actions of the current policy [n, a] and their log π [n]."""
 
+    def sample(self, n: int, key: Array, *columns: str) -> tuple[Array, ...]:
+        """These columns of n transitions."""
+        return self.draw(n, key, columns)
 
-@runtime_checkable
-class Part(Protocol):
-    """One summand of a reward.
+    def states(self, n: int, key: Array) -> Array:
+        """The states [n, d] of n transitions."""
+        return self.draw(n, key, (STATES,))[0]
 
-    A part whose labels depend on more than the state that a transition leads to says so, as in
-    `reads: ClassVar[tuple[str, ...]] = ("obs", "action")`: the reward of a mere state is then not asked of it.
-    """
+
+class Part(ABC):
+    """One summand of a reward. Only `label` has to be written."""
+
+    @property
+    def reads(self) -> Names:
+        """The columns that `label` takes, in its order."""
+        return (STATES,)
+
+    @property
+    def learns_from(self) -> Names:
+        """What `learn` asks for: columns; `PAIRS` of states of one episode; what the `POLICY` would do."""
+        return (STATES,)
 
     def init(self, problem: Problem, *, key: Array) -> PartState:
         """The state before any data: a pytree of arrays (or None)."""
+        return None
 
     def learn(
         self, state: PartState, problem: Problem, experience: Experience, *, key: Array
     ) -> tuple[PartState, Info]:
         """Called once per epoch, before its rewards are needed. Info: scalars to log."""
+        return state, {}
 
-    def label(self, state: PartState, batch: Transitions) -> Array:
-        """Rewards [n], finite, a pure function of its arguments that JAX can compile."""
+    @abstractmethod
+    def label(self, *args: Any, **kwargs: Any) -> Array:
+        """(state, column, …) → rewards [n], finite; a pure function of its arguments that JAX can compile."""
+
+
+class Classifier(Part):
+    """A part that knows the probability of success, which is its reward unless it says otherwise."""
+
+    @abstractmethod
+    def probability(self, state: PartState, states: Array) -> Array:
+        """p(success) [n] of states [n, d]."""
+
+    def label(self, state: PartState, states: Array) -> Array:
+        """p(success)."""
+        return self.probability(state, states)
+
+
+class NMLPart(Classifier):
+    """A classifier by conditional normalized maximum likelihood, which knows how little it knows."""
+
+    @abstractmethod
+    def regret(self, state: PartState, states: Array) -> Array:
+        """log Σ_y p_{θ_y}(y | s) [n] of states [n, d]: 0 where data settle the label, log 2 where there are none."""
 
 
 class Term(NamedTuple):
@@ -141,7 +175,11 @@ class UnknownMethodError(ValueError):
 
 
 class MethodError(TypeError):
-    """What was to be registered is not a method; the message says what is missing."""
+    """What was to be registered is not a method, or a part of it not a `Part`; the message says what is missing."""
+
+
+class NotOfStatesError(ValueError):
+    """The reward of states was asked for, and this reward depends on more than states."""
 
 
 def register_method(

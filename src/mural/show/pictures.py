@@ -98,7 +98,7 @@ def final_picture(run: Run, path: Path) -> Image | None:
 
 def has_map(run: Run, plane: Plane) -> bool:
     """Whether each place has a learned reward."""
-    return plane.shown is not None and run.learned and run.learns_reward and not run.reads & {"obs", "action"}
+    return plane.shown is not None and run.learned and run.learns_reward and run.reads <= {"states", "xy"}
 
 
 def reward_map(run: Run, plane: Plane) -> Floats:
@@ -106,9 +106,7 @@ def reward_map(run: Run, plane: Plane) -> Floats:
     assert plane.shown is not None
     unit = (np.arange(RESOLUTION, dtype=np.float32) + 0.5) / RESOLUTION
     xy = np.stack(np.meshgrid(unit, unit, indexing="ij"), axis=-1).reshape(-1, 2) * (plane.high - plane.low) + plane.low
-    obs = np.zeros((len(xy), run.world.spaces.obs_size), np.float32)
-    obs[:, list(run.world.columns)] = plane.shown(xy)
-    return np.asarray(run.reward_of(obs, xy), np.float32).reshape(RESOLUTION, RESOLUTION)
+    return np.asarray(run.reward_of(plane.shown(xy), xy), np.float32).reshape(RESOLUTION, RESOLUTION)
 
 
 def trajectory(run: Run) -> tuple[Floats, bool | None]:

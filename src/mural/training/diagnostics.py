@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from mural.inputs.world import World
-from mural.rewards import Term, total
+from mural.rewards import Classifier, total
 
 BINS = 32  # of the visit counts, per axis
 RELIABILITY_BINS = 10
@@ -26,7 +25,6 @@ class Diagnostics:
         self.visits = np.zeros((BINS, BINS), np.int64)
         self.low, self.high = bounds(world)
         self.past = np.full((WINDOW, 2), np.nan, np.float64)  # learned return, true success
-        self._probability: Any = None
 
     def visit(self, xy: NDArray[np.float32]) -> None:
         """Count places [n, 2]."""
@@ -42,23 +40,19 @@ class Diagnostics:
         """Share of the cells of the plane that have been visited."""
         return {"coverage": float(np.mean(self.visits > 0))}
 
-    def classifier(self, terms: tuple[Term, ...], states: total.States, recent: jax.Array) -> dict[str, Any]:
+    def classifier(self, terms: total.Terms, parts: total.PartStates, recent: jax.Array) -> dict[str, Any]:
         """Calibration on held-out examples (label 1) and as many fresh policy states (label 0).
 
         `brier` is the mean squared error of p, `ece` Σ_bins (share of points) · |mean p − share of successes|.
         """
-        probabilistic = [term for term in terms if hasattr(term.part, "probability")]
-        held_out = self.world.held_out
-        if not probabilistic or not len(held_out):
+        term, held_out = total.find(terms, Classifier), self.world.held_out
+        if term is None or not len(held_out):
             return {}
-        term = next((term for term in probabilistic if term.name == "classifier"), probabilistic[0])
-        if self._probability is None:
-            self._probability = jax.jit(term.part.probability)  # type: ignore[attr-defined]
         fresh = np.asarray(recent)[-FRESH:]
         rows = np.concatenate(
             [np.resize(held_out, (FRESH, held_out.shape[1])), np.resize(fresh, (FRESH, fresh.shape[1]))]
         )
-        p = np.asarray(self._probability(states[term.name], jnp.asarray(rows, jnp.float32)), np.float64)
+        p = total.probability(term, parts, rows.astype(np.float32)).astype(np.float64)
         ece, brier, table = calibration(p, np.repeat([1.0, 0.0], FRESH))
         return {"calibration/ece": ece, "calibration/brier": brier, "calibration/table": table}
 

@@ -23,7 +23,6 @@ def evaluate(
     seed_of: Sequence[int],
     label: Callable[[Rows], np.ndarray] | None,
     longest: int,
-    render: Render | None = None,
     failures: Path | None = None,
 ) -> dict[str, Any]:
     """One episode per seed.
@@ -32,7 +31,7 @@ def evaluate(
     on the way (all means over episodes, left out if the environment does not report them), `eval/return` is the sum of
     the learned reward and `eval/env_return` that of the environment's own.
     """
-    episodes = [episode(env, spaces, policy, seed, longest, render, failures) for seed in seed_of]
+    episodes = [episode(env, spaces, policy, seed, longest, None, failures) for seed in seed_of]
     row = {
         "eval/success": mean(float(e.success[-1]) for e in episodes),
         "eval/success_ever": mean(float(np.max(e.success)) for e in episodes),

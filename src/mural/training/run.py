@@ -15,12 +15,14 @@ from jax import Array
 from mural.agent import replay as replay_buffer
 from mural.agent import sac
 from mural.agent.policy import NumpyPolicy
-from mural.agent.replay import Replay, Rows
+from mural.agent.replay import COLUMNS, Replay, Rows
 from mural.inputs.world import World, require
-from mural.rewards import Experience, find_method, total
+from mural.nml.mlp import Params
+from mural.rewards import Experience, NotOfStatesError, find_method, total
+from mural.rewards.base import STATES, Recent
 from mural.settings.config import ConfigError, RunConfig
 from mural.storage import trees
-from mural.training import epoch as compiled
+from mural.training import compiled
 from mural.training.collect import Act, Collector, PolicyFailure, policy_actions, random_actions, seeds
 from mural.training.diagnostics import Diagnostics
 from mural.training.evaluate import evaluate
@@ -34,10 +36,6 @@ ADVICE = (
 
 Row = dict[str, Any]
 Groups = dict[str, dict[str, np.ndarray]]
-
-
-class NotOfStatesError(ValueError):
-    """A reward that states alone do not have was asked of states."""
 
 
 class DivergenceError(RuntimeError):
@@ -59,7 +57,7 @@ class Run:
         self.config, self.world = config, world
         self.spec = find_method(config.method)
         loop, spaces = config.loop, world.spaces
-        self.setting = compiled.Setting(
+        self.program = compiled.Program(
             config.sac, tuple(config.reward.terms()), world.columns, config.terminations, self.spec.objective
         )
         self.epoch_steps = epoch_steps(config, world.horizon)
@@ -78,10 +76,11 @@ class Run:
         self.key = jax.random.key(config.seed)
         key_agent, key_reward = jax.random.split(jax.random.fold_in(self.key, 2**31 - 1))
         self.agent = sac.init(config.sac, spaces.obs_size, spaces.action_size, key=key_agent)
-        self.rewards = total.init(self.setting.terms, world.problem, key=key_reward)
+        self.parts = total.init(self.program.terms, world.problem, key=key_reward)
         self.replay = replay_buffer.create(rows, loop.environments, spaces.obs_size, spaces.action_size)
         self.diagnostics = Diagnostics(world)
         self.examples = world.example_obs if "example_obs" in self.spec.needs else None
+        self._policy: tuple[Params, NumpyPolicy] | None = None  # the weights, and what was made of them
         self.epoch = 0
         self.midway = False
         self.recent: list[Rows] = []
@@ -94,8 +93,11 @@ class Run:
 
     @property
     def policy(self) -> NumpyPolicy:
-        """The current policy, in NumPy."""
-        return NumpyPolicy([(np.asarray(layer.w), np.asarray(layer.b)) for layer in self.agent.policy])
+        """The current policy, in NumPy; copied from the agent only when its weights have changed."""
+        weights = self.agent.policy
+        if self._policy is None or self._policy[0] is not weights:
+            self._policy = weights, NumpyPolicy([(np.asarray(layer.w), np.asarray(layer.b)) for layer in weights])
+        return self._policy[1]
 
     @property
     def learned(self) -> bool:
@@ -145,22 +147,23 @@ class Run:
 
     def _learn_reward(self, key: Array) -> Row:
         """Let every part of the reward learn from what has been seen."""
-        columns = self.setting.columns
-        recent = jax.tree.map(lambda *c: np.concatenate(c).reshape(-1, *c[0].shape[2:]), *self.recent)
+        seen, terms = self.program.seen, self.program.terms
+        rows = jax.tree.map(lambda *c: np.concatenate(c).reshape(-1, *c[0].shape[2:]), *self.recent)
         self.recent = []
-        batch = jax.tree.map(jnp.asarray, compiled.transitions(recent, columns))
+        names = {STATES} | (total.learns_from(terms) & COLUMNS.keys())
+        recent = Recent({name: jnp.asarray(c) for name, c in compiled.columns(rows, seen, names).items()})
         experience = Experience(
             size=self._size(),
-            sample=lambda n, k: compiled.sample(self.replay, columns, n, k),
-            recent=batch,
-            pairs=lambda n, k: compiled.pairs(self.replay, columns, n, k),
+            draw=lambda n, k, names: compiled.sample(self.replay, seen, n, k, names),
+            recent=recent,
+            pairs=lambda n, k: compiled.pairs(self.replay, seen, n, k),
             act=lambda obs, k: compiled.act(self.agent.policy, obs, k),
         )
         begun = time.perf_counter()
-        self.rewards, info = total.learn(self.setting.terms, self.rewards, self.world.problem, experience, key=key)
+        self.parts, info = total.learn(terms, self.parts, self.world.problem, experience, key=key)
         info = jax.device_get(info)
         self.timing["learn"] += time.perf_counter() - begun
-        return info | self.diagnostics.classifier(self.setting.terms, self.rewards, batch.states)
+        return info | self.diagnostics.classifier(terms, self.parts, recent[STATES])
 
     def _epoch(
         self, rng: np.random.Generator, key_plan: Array, key_updates: Array, progress: Callable[[int], None]
@@ -191,7 +194,7 @@ class Run:
             block = self._timed("collect", self.collector.collect, self.call_rows, act, cut=c == self.calls - 1)
             self._keep(block)
             self.agent, self.replay, info = self._timed(
-                "update", compiled.call, self.setting, self.agent, self.rewards, self.replay, block,
+                "update", compiled.call, self.program, self.agent, self.parts, self.replay, block,
                 plan.ids[c], self.examples, key=keys[c],
             )  # fmt: skip
             infos.append(info)
@@ -207,7 +210,7 @@ class Run:
         for start in range(0, size, BLOCK):
             ids = np.resize(pool[start : start + BLOCK], BLOCK)
             self.replay, part = compiled.relabel(
-                self.setting, self.rewards, self.replay, jnp.asarray(ids), jnp.int32(min(size - start, BLOCK))
+                self.program, self.parts, self.replay, jnp.asarray(ids), jnp.int32(min(size - start, BLOCK))
             )
             sums.append(part)
         sums = jax.device_get(sums)
@@ -253,24 +256,20 @@ class Run:
 
     # What others ask of a run
 
-    def evaluate(self, episodes: int | None = None, *, render: Callable[[Any], None] | None = None) -> Row:
+    def evaluate(self, episodes: int | None = None) -> Row:
         """Episodes with the policy's most likely actions, from the same starts each time."""
         count = episodes or self.config.watch.eval_episodes
         return evaluate(
             self.world.envs[0], self.world.spaces, self.policy,
             seeds(self.config.seed, 0, 3, count=count), self.label if self.learned else None,
-            self.world.horizon or self.epoch_steps, render, self.collector.failures,
+            self.world.horizon or self.epoch_steps, self.collector.failures,
         )  # fmt: skip
 
     def label(self, rows: Rows) -> np.ndarray:
-        """The current reward of transitions [n], in blocks of one shape."""
-        n = len(rows.step)
-        results = []
-        for start in range(0, n, BLOCK // 8):
-            index = np.resize(np.arange(start, min(start + BLOCK // 8, n)), BLOCK // 8)
-            batch = compiled.transitions(jax.tree.map(lambda column, i=index: column[i], rows), self.setting.columns)
-            results.append(np.asarray(compiled.label(self.setting, self.rewards, jax.tree.map(jnp.asarray, batch))))
-        return np.concatenate(results)[:n]
+        """The current reward of transitions [n]."""
+        terms = self.program.terms
+        columns = compiled.columns(rows, self.program.seen, total.reads(terms))
+        return total.rewards(terms, self.parts, jax.tree.map(np.asarray, columns), len(rows.step))
 
     @property
     def learns_reward(self) -> bool:
@@ -278,29 +277,23 @@ class Run:
         return self.spec.reward == "learned"
 
     @property
-    def reads(self) -> set[str]:
-        """What the labels of the reward depend on, beside the state that a transition leads to."""
-        return {name for term in self.setting.terms for name in getattr(term.part, "reads", ())}
+    def reads(self) -> frozenset[str]:
+        """The columns of transitions that the learned reward depends on."""
+        return total.reads(total.learned(self.program.terms))
 
-    def reward_of(self, obs: np.ndarray, xy: np.ndarray | None = None) -> np.ndarray:
-        """The current reward [n] of being in whole observations [n, o], with nothing reported about them but `xy`."""
-        if moves := self.reads & {"obs", "action"}:
-            what = " and ".join(sorted(moves))
+    def reward_of(self, states: np.ndarray, xy: np.ndarray | None = None) -> np.ndarray:
+        """The current learned reward [n] of being in states [n, d], at the places `xy` [n, 2] if they are known."""
+        if more := self.reads - {STATES, "xy"}:
+            what = " and ".join(sorted(more))
             raise NotOfStatesError(f"the reward of {self.config.method!r} is one of transitions: it depends on {what}")
-        n = len(obs)
-        blank, no = np.zeros(n, np.float32), np.zeros(n, bool)
-        if xy is None:
-            xy = obs[:, list(self.world.columns)][:, :2]
-            if "xy" in self.reads and not self._places_are_states():
+        if xy is None and "xy" in self.reads:
+            if not self._places_are_states():
                 raise NotOfStatesError(
                     f"the reward of {self.config.method!r} depends on places (info['xy']), which here are not states"
                 )
-        rows = Rows(
-            obs=obs, action=np.zeros((n, self.world.spaces.action_size), np.float32), next_obs=obs,
-            xy=np.pad(xy, ((0, 0), (0, 2 - xy.shape[1]))), env_reward=blank, success=blank, distance=blank, l2=blank,
-            reward=blank, terminated=no, last=no, step=blank.astype(np.int32),
-        )  # fmt: skip
-        return self.label(rows)
+            xy = np.pad(states[:, :2], ((0, 0), (0, 2 - min(states.shape[1], 2))))
+        columns = {STATES: states} | ({} if xy is None else {"xy": xy})
+        return total.rewards(total.learned(self.program.terms), self.parts, columns, len(states))
 
     def _places_are_states(self) -> bool:
         """Whether info['xy'] has been what the classifier sees first, at all of the first steps."""
@@ -318,7 +311,7 @@ class Run:
         waiting = sum(len(block.step) for block in self.recent)
         return {
             "agent": trees.flatten(self.agent),
-            "reward": trees.flatten({"states": self.rewards, "visits": self.diagnostics.state()}),
+            "reward": trees.flatten({"states": self.parts, "visits": self.diagnostics.state()}),
             "replay": trees.flatten({"rows": rows})
             | {"count": np.asarray(self.replay.written), "waiting": np.array([waiting])},
         }
@@ -326,8 +319,8 @@ class Run:
     def restore(self, epoch: int, groups: Groups) -> None:
         """Go on from what `groups` returned."""
         self.agent = trees.restore(self.agent, groups["agent"])
-        reward = trees.restore({"states": self.rewards, "visits": self.diagnostics.state()}, groups["reward"])
-        self.rewards = reward["states"]
+        reward = trees.restore({"states": self.parts, "visits": self.diagnostics.state()}, groups["reward"])
+        self.parts = reward["states"]
         self.diagnostics.set_state(reward["visits"])
         stored = dict(groups["replay"])
         count, waiting = jnp.asarray(stored.pop("count")), int(stored.pop("waiting")[0])

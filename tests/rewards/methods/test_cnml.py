@@ -26,7 +26,7 @@ def test_tabular_rewards_are_the_counts_of_theorem_1():
     for seed in (0, 1):
         experience = synthetic.corridor(seed=seed, drift=0.3 * seed)
         state, info = part.learn(state, PROBLEM, experience, key=KEY)
-        visited.extend(np.asarray(experience.recent.states))
+        visited.extend(np.asarray(experience.recent["states"]))
     reference = Grid((-1.0, -1.0), (9.0, 9.0), 9)
     expected = reference.ideal(np.array(visited), PROBLEM.examples)[reference.index(QUERIES)]
     np.testing.assert_allclose(synthetic.label(part, state, synthetic.at(QUERIES)), expected, rtol=1e-6)
@@ -44,7 +44,7 @@ def test_tabular_rewards_are_the_counts_of_theorem_1():
 def test_without_bounds_the_box_holds_first_data_and_examples(part):
     """It reaches from (0, −0.5) to the examples around (8, 0), and a quarter of that further."""
     state, _ = part.learn(part.init(PROBLEM, key=KEY), PROBLEM, synthetic.corridor(), key=KEY)
-    x = np.concatenate([synthetic.corridor().recent.states, PROBLEM.examples])
+    x = np.concatenate([synthetic.corridor().recent["states"], PROBLEM.examples])
     margin = 0.25 * (x.max(0) - x.min(0)).max()
     np.testing.assert_allclose(state.region.low, x.min(0) - margin, rtol=1e-5)
     np.testing.assert_allclose(state.region.high, x.max(0) + margin, rtol=1e-5)

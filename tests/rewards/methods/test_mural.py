@@ -81,7 +81,7 @@ def test_the_data_of_an_epoch(problem, visited):
     data = drawn(PART, problem, visited)
     y = np.asarray(data.y)
     np.testing.assert_array_equal(y, [0] * 96 + [1] * 96)
-    seen = {tuple(row) for row in np.asarray(visited.recent.states)}
+    seen = {tuple(row) for row in np.asarray(visited.recent["states"])}
     assert {tuple(row) for row in np.asarray(data.x)[y == 0]} <= seen
     assert {tuple(row) for row in np.asarray(data.x)[y == 1]} <= {tuple(row) for row in problem.examples}
     again, other = drawn(PART, problem, visited), drawn(PART, problem, visited, seed=1)

@@ -64,7 +64,7 @@ def test_density_is_higher_on_seen_states_and_labels_repeat():
     assert float(synthetic.label(SMALL, state, unseen).min()) > float(bonus.max())
     # In nats and raw units it is a density: on seen states it beats a Gaussian with their mean and deviation.
     raw = dataclasses.replace(SMALL, normalise=False)
-    x = np.asarray(seen.states, float)
+    x = np.asarray(seen["states"], float)
     gauss = -(0.5 * ((x - x.mean(0)) / x.std(0)) ** 2 + np.log(x.std(0)) + 0.5 * np.log(2 * np.pi)).sum(1).mean()
     assert float(info["bound"]) == pytest.approx(-float(synthetic.label(raw, state, seen).mean()), rel=1e-4)
     assert float(info["bound"]) > gauss - 0.05

@@ -101,7 +101,7 @@ def test_the_three_rewards_are_one_logit():
     )
     np.testing.assert_allclose(p, 1 / (1 + np.exp(-f)), rtol=1e-5)
     np.testing.assert_allclose(log_p, np.log(p), rtol=1e-4)
-    np.testing.assert_array_equal(SMALL.probability(state, rows.states), p.astype(np.float32))
+    np.testing.assert_array_equal(SMALL.probability(state, rows["states"]), p.astype(np.float32))
 
 
 def test_method_and_what_it_cannot_do():

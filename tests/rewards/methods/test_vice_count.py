@@ -31,20 +31,20 @@ def test_bonus_of_counts_by_hand(power):
     """Cells of edge 1 over [0, 4]²: 3 visits to (0, 0) in two calls, 1 to (2, 3), one of them from outside."""
     part = CountBonus(bins=4, low=0.0, high=4.0, power=power)
     state, info = learn(part, [[0.5, 0.5], [0.9, 0.1]], [[-7.0, 0.2], [2.5, 3.5]])
-    bonus = part.label(state, synthetic.at([[0.2, 0.2], [2.1, 99.0], [3.0, 0.0], [0.99, 1.01]]))
+    bonus = synthetic.label(part, state, synthetic.at([[0.2, 0.2], [2.1, 99.0], [3.0, 0.0], [0.99, 1.01]]))
     np.testing.assert_allclose(bonus, [3**-power, 1, 1, 1], rtol=1e-6)
     assert {k: float(v) for k, v in info.items()} == {"cells": 2, "coverage": 2 / 16, "visits": 4}
 
 
 def test_counts_of_a_walk_are_exact():
     """Every transition once, by the independent counts of `Grid`, also when they come in pieces."""
-    places = np.asarray(synthetic.corridor().recent.xy)
+    places = np.asarray(synthetic.corridor().recent["xy"])
     part = CountBonus(bins=7, low=-1.0, high=6.0)
     state, _ = learn(part, places[:120], places[120:])
     reference = Grid((-1.0, -1.0), (6.0, 6.0), 7)
     np.testing.assert_array_equal(state.visits, reference.counts(places))
     expected = reference.counts(places)[reference.index(places)] ** -0.5
-    np.testing.assert_allclose(part.label(state, synthetic.at(places)), expected, rtol=1e-6)
+    np.testing.assert_allclose(synthetic.label(part, state, synthetic.at(places)), expected, rtol=1e-6)
 
 
 def test_without_bounds_the_first_data_fix_the_grid():
@@ -54,7 +54,7 @@ def test_without_bounds_the_first_data_fix_the_grid():
     np.testing.assert_allclose(state.region.high, [3, 2.5])
     assert int(state.visits.sum()) == 3
     fresh = part.init(PROBLEM, key=KEY)
-    np.testing.assert_array_equal(part.label(fresh, synthetic.at([[5.0, 5.0]])), [1.0])
+    np.testing.assert_array_equal(synthetic.label(part, fresh, synthetic.at([[5.0, 5.0]])), [1.0])
     half, _ = learn(dataclasses.replace(part, low=-4.0), [[0.0, 0.0], [1.0, 0.5]])
     np.testing.assert_allclose(half.region.low, [-4, -4])
     np.testing.assert_allclose(half.region.high, [3, 2.5])

@@ -26,14 +26,14 @@ def test_error_normaliser_and_loss_equal_their_formulas():
     first, second = (synthetic.corridor(seed=s, episodes=e) for s, e in ((0, 3), (1, 5)))
     state, seen = part.init(PROBLEM, key=KEY), []
     np.testing.assert_allclose(
-        synthetic.label(part, state, first.recent), error(state, np.asarray(first.recent.states)), rtol=1e-4
+        synthetic.label(part, state, first.recent), error(state, np.asarray(first.recent["states"])), rtol=1e-4
     )
     for i, experience in enumerate((first, second)):
         key, before = jax.random.fold_in(KEY, i), state
         state, info = part.learn(state, PROBLEM, experience, key=key)
-        batch = np.asarray(experience.sample(64, key).states)
+        batch = np.asarray(experience.states(64, key))
         assert float(info["loss"]) == pytest.approx(error(before, batch).mean(), rel=1e-4)
-        seen.extend(error(state, np.asarray(experience.recent.states)))
+        seen.extend(error(state, np.asarray(experience.recent["states"])))
         assert float(info["deviation"]) == pytest.approx(np.std(seen), rel=1e-4)
     x = np.random.default_rng(0).normal(size=(9, 2))
     np.testing.assert_allclose(synthetic.label(part, state, synthetic.at(x)), error(state, x) / np.std(seen), rtol=1e-3)
@@ -52,7 +52,7 @@ def test_error_falls_where_trained_and_stays_high_elsewhere():
         state, _ = SMALL.learn(state, PROBLEM, experience, key=jax.random.fold_in(KEY, i))
     trained, untrained = (
         error(state, x).mean() / error(before, x).mean()
-        for x in (np.asarray(rows.states) for rows in (experience.recent, elsewhere))
+        for x in (np.asarray(rows["states"]) for rows in (experience.recent, elsewhere))
     )
     assert trained < 0.002
     assert untrained > 0.1

@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array
 
 from mural.rewards import grid
-from mural.rewards.base import Experience, Info, Problem, Term, Transitions, register_method
+from mural.rewards.base import Experience, Info, NMLPart, Problem, Term, register_method
 from mural.rewards.grid import Box
 
 WIDEN = 0.25  # how far beyond the first data and the examples the box reaches, in longest edges of theirs
@@ -55,7 +55,7 @@ class TabularState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TabularCNML:
+class TabularCNML(NMLPart):
     """(G + 1)/(N + G + 2) for a cell with N visits and G examples."""
 
     bins: int = 51
@@ -77,22 +77,28 @@ class TabularCNML:
         self, state: TabularState, problem: Problem, experience: Experience, *, key: Array
     ) -> tuple[TabularState, Info]:
         """Count all new transitions, each once."""
-        recent, where = experience.recent.states, state.region
+        recent, where = experience.recent["states"], state.region
         if not np.asarray(state.visits).any():
             where = region(self, problem, np.asarray(recent))
         return _count(self, TabularState(where, state.visits, state.successes), recent, jnp.asarray(problem.examples))
 
-    def label(self, state: TabularState, batch: Transitions) -> Array:
-        """p(success) of the states."""
-        return self.probability(state, batch.states)
-
     def probability(self, state: TabularState, states: Array) -> Array:
         """p(success) [n] of states [n, d]."""
+        n, g = self._counts(state, states)
+        return (g + 1) / (n + g + 2)
+
+    def regret(self, state: TabularState, states: Array) -> Array:
+        """log Σ_y p_{θ_y}(y | s) [n]: each label is one more point in the cell."""
+        n, g = self._counts(state, states)
+        return jnp.log((n + g + 2) / (n + g + 1))
+
+    def _counts(self, state: TabularState, states: Array) -> tuple[Array, Array]:
+        """N and G [n] in the cells of the states."""
         cell = grid.cells(state.region, self.bins, states)
         n, g = state.visits[cell].astype(jnp.float32), state.successes[cell].astype(jnp.float32)
         if self.balanced:
             g *= jnp.maximum(jnp.sum(state.visits) / jnp.maximum(jnp.sum(state.successes), 1), 1.0)
-        return (g + 1) / (n + g + 2)
+        return n, g
 
 
 @partial(jax.jit, static_argnums=0)
@@ -114,7 +120,7 @@ class LogisticState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LogisticCNML:
+class LogisticCNML(NMLPart):
     """Logistic regression on bumps, fitted to D and each query with each label by Newton's method."""
 
     negatives: int = 512
@@ -145,23 +151,28 @@ class LogisticCNML:
         """A new D, and its maximum-likelihood weights."""
         where = state.region
         if not np.asarray(state.represents).any():
-            where = region(self, problem, np.asarray(experience.recent.states))
-        states = experience.sample(self.negatives, key).states
+            where = region(self, problem, np.asarray(experience.recent["states"]))
+        states = experience.states(self.negatives, key)
         examples = jnp.asarray(problem.examples, jnp.float32)
         each = max(experience.size / max(len(examples), 1), 1.0) if self.balanced else 1.0
         stand_for = jnp.asarray([experience.size / self.negatives, each], jnp.float32)
         return _fit(self, where, states, examples, stand_for)
 
-    def label(self, state: LogisticState, batch: Transitions) -> Array:
-        """p(success) of the states."""
-        return self.probability(state, batch.states)
-
     def probability(self, state: LogisticState, states: Array) -> Array:
         """p(success) [n] of states [n, d]."""
+        failure, success = self._likelihoods(state, states)
+        return success / (failure + success)
 
-        def one(query: Array) -> Array:
-            failure, success = (self._likelihood(state, query, label) for label in (0.0, 1.0))
-            return success / (failure + success)
+    def regret(self, state: LogisticState, states: Array) -> Array:
+        """log Σ_y p_{θ_y}(y | s) [n]."""
+        failure, success = self._likelihoods(state, states)
+        return jnp.log(failure + success)
+
+    def _likelihoods(self, state: LogisticState, states: Array) -> tuple[Array, Array]:
+        """p_{θ_y}(y | s) [n] of failure and of success."""
+
+        def one(query: Array) -> tuple[Array, Array]:
+            return self._likelihood(state, query, 0.0), self._likelihood(state, query, 1.0)
 
         return jax.lax.map(one, self._features(state.region, states), batch_size=CHUNK)
 

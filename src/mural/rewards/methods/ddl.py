@@ -13,7 +13,7 @@ from jax import Array
 from mural.nml import descent, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
-from mural.rewards.base import Experience, Info, Problem, Term, Transitions, register_method
+from mural.rewards.base import PAIRS, Experience, Info, Part, Problem, Term, register_method
 
 
 class GoalError(ValueError):
@@ -28,8 +28,10 @@ class DistanceState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DynamicalDistance:
+class DynamicalDistance(Part):
     """d(s, s'): how many steps the policies so far took from s to s'. The reward is −d(s, goal)."""
+
+    learns_from = (PAIRS,)
 
     hidden: tuple[int, ...] = (256, 256)
     """Widths of the hidden layers."""
@@ -55,10 +57,9 @@ class DynamicalDistance:
         network, info = _learn(self, state.network, pairs)
         return DistanceState(network, state.goal), info
 
-    def label(self, state: DistanceState, batch: Transitions) -> Array:
+    def label(self, state: DistanceState, states: Array) -> Array:
         """−d(s, goal)."""
-        goal = jnp.broadcast_to(state.goal, batch.states.shape)
-        return -distance(state.network.params, batch.states, goal)
+        return -distance(state.network.params, states, jnp.broadcast_to(state.goal, states.shape))
 
 
 def distance(params: Params, first: Array, last: Array) -> Array:

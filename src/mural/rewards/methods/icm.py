@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from mural.nml import descent, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
 from mural.rewards import running
-from mural.rewards.base import Experience, Info, Problem, Term, Transitions, register_method
+from mural.rewards.base import Experience, Info, Part, Problem, Term, register_method
 from mural.rewards.methods.vice import ViceClassifier
 from mural.rewards.running import Moments
 
@@ -35,10 +35,10 @@ class CuriosityState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Curiosity:
+class Curiosity(Part):
     """½‖φ̂(s') − φ(s')‖²: the error with which the features of the next observation were foreseen."""
 
-    reads: ClassVar[tuple[str, ...]] = ("obs", "action")
+    reads = learns_from = ("obs", "action", "next_obs")
 
     hidden: tuple[int, ...] = (256, 256)
     """Widths of the hidden layers, of all three networks."""
@@ -67,13 +67,12 @@ class Curiosity:
         self, state: CuriosityState, problem: Problem, experience: Experience, *, key: Array
     ) -> tuple[CuriosityState, Info]:
         """Train all three networks on the replay, then measure the error on what is new."""
-        rows = experience.sample(self.steps * self.batch_size, key)
-        recent = experience.recent
-        return _learn(self, state, (rows.obs, rows.action, rows.next_obs), (recent.obs, recent.action, recent.next_obs))
+        rows = experience.sample(self.steps * self.batch_size, key, *self.reads)
+        return _learn(self, state, rows, tuple(experience.recent[name] for name in self.reads))
 
-    def label(self, state: CuriosityState, batch: Transitions) -> Array:
+    def label(self, state: CuriosityState, obs: Array, action: Array, next_obs: Array) -> Array:
         """The error, over its running deviation if so set."""
-        error = surprise(state.networks.params, batch.obs, batch.action, batch.next_obs)
+        error = surprise(state.networks.params, obs, action, next_obs)
         return error / running.deviation(state.errors) if self.normalise else error
 
 
@@ -91,7 +90,7 @@ def misread(networks: Networks, obs: Array, action: Array, next_obs: Array) -> A
 
 @partial(jax.jit, static_argnums=0)
 def _learn(
-    config: Curiosity, state: CuriosityState, rows: tuple[Array, ...], recent: tuple[Array, Array, Array]
+    config: Curiosity, state: CuriosityState, rows: tuple[Array, ...], recent: tuple[Array, ...]
 ) -> tuple[CuriosityState, Info]:
     def step_loss(networks: Networks, batch: tuple[Array, Array, Array]) -> tuple[Array, dict[str, Array]]:
         forward, inverse = jnp.mean(surprise(networks, *batch)), jnp.mean(misread(networks, *batch))

@@ -19,7 +19,7 @@ from mural.nml import meta, mle, mlp, proposals
 from mural.nml.descent import Fit
 from mural.nml.meta import MetaNML
 from mural.nml.weights import Data, subset
-from mural.rewards.base import Experience, Info, Problem, Term, Transitions, register_method
+from mural.rewards.base import Experience, Info, NMLPart, Problem, Term, register_method
 from mural.rewards.methods.oracle import Reported
 
 AUTO_WIDTH = 0.1  # kernel_width=None: this share of the spread of the first states and the examples
@@ -35,7 +35,7 @@ class NMLState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NMLClassifier:
+class NMLClassifier(NMLPart):
     """p(success | state) by conditional normalized maximum likelihood, one gradient step per query and label."""
 
     hidden: tuple[int, ...] = (256, 256)
@@ -127,13 +127,13 @@ class NMLClassifier:
         support = _subset(data, self.adapt_points, key=keys[3])
         after = NMLState(network, support, width, state.epochs + 1)
         report = {"loss": jnp.mean(info["loss"]), "represents": data.represents[0]}
-        report |= _report(self, after, jnp.asarray(problem.examples), experience.sample(512, keys[4]).states)
+        report |= _report(self, after, jnp.asarray(problem.examples), experience.states(512, keys[4]))
         return after, report
 
     def _draw(self, problem: Problem, experience: Experience, *, key: Array) -> Data:
         """D: replay states (label 0) and examples (label 1), each standing for its share of the replay."""
         key_replay, key_examples = jax.random.split(key)
-        x = [experience.sample(self.negatives, key_replay).states]
+        x = [experience.states(self.negatives, key_replay)]
         if self.positives:
             examples = jnp.asarray(problem.examples)
             x.append(examples[jax.random.randint(key_examples, (self.positives,), 0, examples.shape[0])])
@@ -149,19 +149,21 @@ class NMLClassifier:
         return mle.epoch(mle.MLE(), network, data, self.learning_rate, key=key)
 
     def probability(self, state: NMLState, states: Array) -> Array:
-        """p_meta-NML(success | state) [n]."""
-        log_p = meta.log_likelihoods(
+        """p_meta-NML(success | state) [n]: the reward."""
+        return jax.nn.softmax(self._log_likelihoods(state, states))[:, 1]
+
+    def regret(self, state: NMLState, states: Array) -> Array:
+        """log Σ_y p_{θ_y}(y | state) [n], θ_y one gradient step from θ."""
+        return jax.nn.logsumexp(self._log_likelihoods(state, states), axis=1)
+
+    def _log_likelihoods(self, state: NMLState, states: Array) -> Array:
+        return meta.log_likelihoods(
             self.config(), state.network.params, state.support, states, state.kernel_width, key=jax.random.key(0)
         )
-        return jax.nn.softmax(log_p)[:, 1]
 
     def prior(self, state: NMLState, states: Array) -> Array:
         """p(success | state) [n] of the same network before any adaptation."""
         return jax.nn.softmax(mlp.forward(state.network.params, states))[:, 1]
-
-    def label(self, state: NMLState, batch: Transitions) -> Array:
-        """r(s) = p_meta-NML(success | s)."""
-        return self.probability(state, batch.states)
 
 
 _subset = partial(jax.jit, static_argnums=1)(subset)

@@ -8,27 +8,26 @@ from typing import Literal
 import jax.numpy as jnp
 from jax import Array
 
-from mural.rewards.base import Experience, Info, Problem, Term, Transitions, register_method
+from mural.rewards.base import Part, Term, register_method
 
 
 @dataclass(frozen=True)
-class Reported:
+class Reported(Part):
     """A part that learns nothing: what the environment reports with each transition."""
 
     what: Literal["env_reward", "success", "distance", "l2"] = "env_reward"
     """Which report."""
 
-    def init(self, problem: Problem, *, key: Array) -> None:
-        """There is no state."""
-        return
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The report."""
+        return (self.what,)
 
-    def learn(self, state: None, problem: Problem, experience: Experience, *, key: Array) -> tuple[None, Info]:
-        """There is nothing to learn."""
-        return None, {}
+    learns_from = ()
 
-    def label(self, state: None, batch: Transitions) -> Array:
+    def label(self, state: None, report: Array) -> Array:
         """The report itself."""
-        return jnp.asarray(getattr(batch, self.what), jnp.float32)
+        return jnp.asarray(report, jnp.float32)
 
 
 @register_method("sac", needs=("env_reward",), reward="told", terminations="stop")

@@ -14,7 +14,7 @@ from mural.nml import descent, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
 from mural.rewards import running
-from mural.rewards.base import Experience, Info, Problem, Term, Transitions, register_method
+from mural.rewards.base import Experience, Info, Part, Problem, Term, register_method
 from mural.rewards.methods.vice import ViceClassifier
 from mural.rewards.running import Moments
 
@@ -40,7 +40,7 @@ class DensityState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Density:
+class Density(Part):
     """Minus the evidence lower bound of log p(s) under a VAE of the states visited."""
 
     hidden: tuple[int, ...] = (128, 128)
@@ -77,12 +77,12 @@ class Density:
     ) -> tuple[DensityState, Info]:
         """Train on the replay, then measure the novelty of what is new."""
         key_sample, key_noise = jax.random.split(key)
-        states = experience.sample(self.steps * self.batch_size, key_sample).states
-        return _learn(self, state, states, experience.recent.states, key=key_noise)
+        states = experience.states(self.steps * self.batch_size, key_sample)
+        return _learn(self, state, states, experience.recent["states"], key=key_noise)
 
-    def label(self, state: DensityState, batch: Transitions) -> Array:
+    def label(self, state: DensityState, states: Array) -> Array:
         """−bound, normalised if so set."""
-        raw = novelty(state, batch.states)
+        raw = novelty(state, states)
         if not self.normalise:
             return raw
         return jnp.clip((raw - state.novelty.mean) / running.deviation(state.novelty), -self.clip, self.clip)

@@ -13,7 +13,7 @@ from jax import Array
 from mural.nml import descent, mle, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
-from mural.rewards.base import Experience, Info, Problem, Term, Transitions, register_method
+from mural.rewards.base import POLICY, STATES, Classifier, Experience, Info, Names, Problem, Term, register_method
 
 
 class ExamplesError(ValueError):
@@ -21,7 +21,7 @@ class ExamplesError(ValueError):
 
 
 @dataclass(frozen=True)
-class ViceClassifier:
+class ViceClassifier(Classifier):
     """One logit f(s), trained to tell success examples (1) from states of the replay (0)."""
 
     hidden: tuple[int, ...] = (256, 256)
@@ -41,6 +41,11 @@ class ViceClassifier:
     policy_term: bool = False
     """VICE's own objective: p = exp f(s) / (exp f(s) + π(a|s)), with a drawn from the policy in s."""
 
+    @property
+    def learns_from(self) -> Names:
+        """States; and for the policy term, what the policy does in them."""
+        return (STATES, "next_obs", POLICY) if self.policy_term else (STATES,)
+
     def init(self, problem: Problem, *, key: Array) -> Fit:
         """A fresh network."""
         if len(problem.examples) == 0:
@@ -57,21 +62,22 @@ class ViceClassifier:
         key_rows, key_sample, key_positive, key_negative, key_mix = jax.random.split(key, 5)
         n = self.steps * self.batch_size
         rows = jax.random.randint(key_rows, (n,), 0, len(problem.examples))
-        negatives = experience.sample(n, key_sample)
-        positive, negative = jnp.asarray(problem.examples, jnp.float32)[rows], negatives.states
+        positive = jnp.asarray(problem.examples, jnp.float32)[rows]
         if self.policy_term:
+            negative, next_obs = experience.sample(n, key_sample, STATES, "next_obs")
             example_obs = jnp.asarray(problem.example_obs, jnp.float32)[rows]
             log_pi = (
-                experience.act(negatives.next_obs, key_negative)[1],
+                experience.act(next_obs, key_negative)[1],
                 experience.act(example_obs, key_positive)[1],
             )
         else:
+            negative = experience.states(n, key_sample)
             log_pi = jnp.zeros(n), jnp.zeros(n)
         return _learn(self, state, (negative, positive), log_pi, key=key_mix)
 
-    def label(self, state: Fit, batch: Transitions) -> Array:
+    def label(self, state: Fit, states: Array) -> Array:
         """The logit of the states, or its (log) probability."""
-        f = logits(state.params, batch.states)
+        f = logits(state.params, states)
         if self.reward == "logit":
             return f
         return jax.nn.log_sigmoid(f) if self.reward == "log_prob" else jax.nn.sigmoid(f)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 
 from mural.rewards import grid
-from mural.rewards.base import Experience, Info, Problem, Term, Transitions, register_method
+from mural.rewards.base import Experience, Info, Part, Problem, Term, register_method
 from mural.rewards.grid import Box
 from mural.rewards.methods.vice import ViceClassifier
 
@@ -31,10 +31,10 @@ class Counts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CountBonus:
+class CountBonus(Part):
     """1/N(cell)^power for the cell that a transition leads to; 1 for a cell never visited."""
 
-    reads: ClassVar[tuple[str, ...]] = ("xy",)
+    reads = learns_from = ("xy",)
 
     bins: int = 51
     """Cells along each of the two axes."""
@@ -51,17 +51,17 @@ class CountBonus:
 
     def learn(self, state: Counts, problem: Problem, experience: Experience, *, key: Array) -> tuple[Counts, Info]:
         """Count all new transitions, each once."""
-        places = np.asarray(experience.recent.xy)
+        places = np.asarray(experience.recent["xy"])
         if not np.isfinite(places).all():
             raise PlaceError("counts need the agent's place: have the environment report it as info['xy'], two numbers")
         region = state.region
         if not np.asarray(state.visits).any():
             region = grid.box(places, 2, self.low, self.high, WIDEN)
-        return _learn(self, Counts(region, state.visits), experience.recent.xy)
+        return _learn(self, Counts(region, state.visits), experience.recent["xy"])
 
-    def label(self, state: Counts, batch: Transitions) -> Array:
+    def label(self, state: Counts, xy: Array) -> Array:
         """The bonus of the places that the transitions lead to."""
-        visits = state.visits[grid.cells(state.region, self.bins, batch.xy)]
+        visits = state.visits[grid.cells(state.region, self.bins, xy)]
         return jnp.maximum(visits, 1).astype(jnp.float32) ** -self.power
 
 

@@ -14,7 +14,7 @@ from mural.nml import descent, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
 from mural.rewards import running
-from mural.rewards.base import Experience, Info, Problem, Term, Transitions, register_method
+from mural.rewards.base import Experience, Info, Part, Problem, Term, register_method
 from mural.rewards.methods.vice import ViceClassifier
 from mural.rewards.running import Moments
 
@@ -28,7 +28,7 @@ class RNDState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RND:
+class RND(Part):
     """How badly a trained network predicts a fixed random one, over the running deviation of that error."""
 
     hidden: tuple[int, ...] = (256, 256)
@@ -53,12 +53,12 @@ class RND:
 
     def learn(self, state: RNDState, problem: Problem, experience: Experience, *, key: Array) -> tuple[RNDState, Info]:
         """Train the predictor on the replay, then measure its error on what is new."""
-        states = experience.sample(self.steps * self.batch_size, key).states
-        return _learn(self, state, states, experience.recent.states)
+        states = experience.states(self.steps * self.batch_size, key)
+        return _learn(self, state, states, experience.recent["states"])
 
-    def label(self, state: RNDState, batch: Transitions) -> Array:
+    def label(self, state: RNDState, states: Array) -> Array:
         """error / running deviation, up to `clip`."""
-        raw = error(state.predictor.params, state.target, batch.states) / running.deviation(state.errors)
+        raw = error(state.predictor.params, state.target, states) / running.deviation(state.errors)
         return jnp.minimum(raw, self.clip)
 
 

@@ -112,7 +112,7 @@ def fill(run: Run, size: int) -> None:
     import jax
     import jax.numpy as jnp
 
-    from mural.training import epoch as compiled
+    from mural.training import compiled
 
     missing = size - int(run.replay.written)
     if missing > 0:

@@ -13,8 +13,8 @@ import mural
 from mural.agent import replay as replay_buffer
 from mural.agent.replay import Replay
 from mural.rewards import base, register_method
-from mural.rewards.base import Term
-from mural.training import epoch as compiled
+from mural.rewards.base import Part, Term
+from mural.training import compiled
 from tests.training import small
 
 followers = jax.jit(replay_buffer.followers, static_argnums=2)
@@ -119,7 +119,7 @@ def test_a_small_pool_is_uniform_over_the_old():
 
 
 @dataclass(frozen=True)
-class Clock:
+class Clock(Part):
     """10 for each epoch that it has learned in, and the state's first entry."""
 
     def init(self, problem, *, key):
@@ -128,8 +128,8 @@ class Clock:
     def learn(self, state, problem, experience, *, key):
         return state + 10, {}
 
-    def label(self, state, batch):
-        return state + batch.states[:, 0]
+    def label(self, state, states):
+        return state + states[:, 0]
 
 
 @dataclass(frozen=True)
@@ -153,17 +153,17 @@ def used_rewards(monkeypatch, agent: mural.Agent, epochs: int) -> tuple[list[lis
     labels: list[int] = []
     n = agent.config.sac.n_step
 
-    def call(setting, state, rewards, replay, block, ids, examples, *, key):
-        result = real_call(setting, state, rewards, replay, block, ids, examples, key=key)
+    def call(program, state, parts, replay, block, ids, examples, *, key):
+        result = real_call(program, state, parts, replay, block, ids, examples, key=key)
         rows = result[1].rows
         used = np.unique(np.asarray(followers(result[1], ids.reshape(-1), n)))
         made = np.asarray(rows.reward).ravel()[used] - np.asarray(rows.next_obs).reshape(-1, 2)[used, 0]
         when[-1] += made.tolist()
         return result
 
-    def relabel(setting, states, replay, ids, valid):
+    def relabel(program, parts, replay, ids, valid):
         labels[-1] += int(valid)
-        return real_relabel(setting, states, replay, ids, valid)
+        return real_relabel(program, parts, replay, ids, valid)
 
     monkeypatch.setattr(compiled, "call", call)
     monkeypatch.setattr(compiled, "relabel", relabel)

@@ -1,4 +1,4 @@
-"""The compiled pieces of an epoch: draw its batches ahead, label what they hold, and learn in fused calls.
+"""The compiled pieces of a run: draw an epoch's batches ahead, label what they hold, and learn in fused calls.
 
 The reward changes once per epoch. So all ids that the epoch's updates will use are drawn at its start, from a pool of
 old transitions that is labelled anew, and from the new ones, which are labelled as they come in: every reward that
@@ -7,6 +7,7 @@ SAC sees is current, and an epoch costs the same however large the replay has gr
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import NamedTuple
 
@@ -18,18 +19,18 @@ from mural.agent import replay as replay_buffer
 from mural.agent import sac
 from mural.agent.replay import Replay, Rows, Terminations
 from mural.agent.sac import SAC, Objective, SACState
-from mural.rewards import Term, Transitions, total
+from mural.rewards import total
+from mural.rewards.base import STATES
 
-Columns = tuple[int, ...]
-Terms = tuple[Term, ...]
+Seen = tuple[int, ...]  # the entries of an observation that the classifier sees
 
 
-class Setting(NamedTuple):
-    """All that the compiled functions are specialised to."""
+class Program(NamedTuple):
+    """All that the compiled functions are specialised to: static, and compiled anew where it changes."""
 
     sac: SAC
-    terms: Terms
-    columns: Columns  # of an observation, that the classifier sees
+    terms: total.Terms
+    seen: Seen
     terminations: Terminations
     objective: Objective
 
@@ -42,24 +43,20 @@ class Plan(NamedTuple):
     ids: Array  # [calls, updates per call, batch]
 
 
-def states_of(obs: Array, columns: Columns) -> Array:
+def states_of(obs: Array, seen: Seen) -> Array:
     """What the classifier sees."""
-    return obs if columns == tuple(range(obs.shape[-1])) else obs[..., jnp.array(columns)]
+    return obs if seen == tuple(range(obs.shape[-1])) else obs[..., jnp.array(seen)]
 
 
-def transitions(rows: Rows, columns: Columns) -> Transitions:
-    """Rows [n, …] as reward methods see them."""
-    return Transitions(
-        obs=rows.obs,
-        action=rows.action,
-        next_obs=rows.next_obs,
-        states=states_of(rows.next_obs, columns),
-        xy=rows.xy,
-        env_reward=rows.env_reward,
-        success=rows.success,
-        distance=rows.distance,
-        l2=rows.l2,
-    )
+def columns(rows: Rows, seen: Seen, names: Iterable[str]) -> dict[str, Array]:
+    """Columns of rows [n, …] as parts of a reward know them."""
+    return {name: states_of(rows.next_obs, seen) if name == STATES else getattr(rows, name) for name in names}
+
+
+def labels(program: Program, parts: total.PartStates, rows: Rows) -> tuple[Array, dict[str, Array]]:
+    """The current reward of rows [n, …], and the summand of each part."""
+    found = total.label(program.terms, parts, columns(rows, program.seen, total.reads(program.terms)))
+    return total.total(found, rows.step.shape[0]), found
 
 
 @partial(jax.jit, static_argnames=("calls", "updates", "batch", "new_rows", "pool", "n_step"))
@@ -103,27 +100,19 @@ def plan(
     return Plan(labelled, size, jnp.where(u < each(fresh), new_id, old_id))
 
 
-@partial(jax.jit, static_argnames="setting", donate_argnames="replay")
+@partial(jax.jit, static_argnames="program", donate_argnames="replay")
 def relabel(
-    setting: Setting, states: total.States, replay: Replay, ids: Array, valid: Array
+    program: Program, parts: total.PartStates, replay: Replay, ids: Array, valid: Array
 ) -> tuple[Replay, dict[str, Array]]:
     """Current rewards for the transitions `ids` [n] of which the first `valid` count; and the mean of each part."""
-    batch = transitions(replay_buffer.gather(replay, ids), setting.columns)
-    parts = total.label(setting.terms, states, batch)
-    rewards = total.total(parts, batch)
+    rewards, found = labels(program, parts, replay_buffer.gather(replay, ids))
     counts = jnp.arange(ids.shape[0]) < valid
     beyond = replay.rows.step.size  # dropped on writing
     replay = replay_buffer.set_rewards(replay, jnp.where(counts, ids, beyond), rewards)
-    sums = {f"reward/{name}": jnp.sum(jnp.where(counts, part, 0.0)) for name, part in parts.items()}
+    sums = {f"reward/{name}": jnp.sum(jnp.where(counts, part, 0.0)) for name, part in found.items()}
     sums["reward/mean"] = jnp.sum(jnp.where(counts, rewards, 0.0))
     sums["reward/above_half"] = jnp.sum(counts & (rewards > 0.5)).astype(jnp.float32)
     return replay, sums
-
-
-@partial(jax.jit, static_argnames="setting")
-def label(setting: Setting, states: total.States, batch: Transitions) -> Array:
-    """The current reward of any transitions."""
-    return total.total(total.label(setting.terms, states, batch), batch)
 
 
 @partial(jax.jit, donate_argnames="replay")
@@ -132,11 +121,11 @@ def insert(replay: Replay, block: Rows) -> Replay:
     return replay_buffer.insert(replay, block)
 
 
-@partial(jax.jit, static_argnames="setting", donate_argnames=("agent", "replay"))
+@partial(jax.jit, static_argnames="program", donate_argnames=("agent", "replay"))
 def call(
-    setting: Setting,
+    program: Program,
     agent: SACState,
-    states: total.States,
+    parts: total.PartStates,
     replay: Replay,
     block: Rows,
     ids: Array,
@@ -146,29 +135,29 @@ def call(
 ) -> tuple[SACState, Replay, dict[str, Array]]:
     """Label the new rows, put them into the replay, and update once per row of `ids`."""
     flat = jax.tree.map(lambda column: column.reshape(-1, *column.shape[2:]), block)
-    batch = transitions(flat, setting.columns)
-    rewards = total.total(total.label(setting.terms, states, batch), batch)
+    rewards, _ = labels(program, parts, flat)
     replay = replay_buffer.insert(replay, block._replace(reward=rewards.reshape(block.reward.shape)))
     info = {"train/reward": jnp.mean(rewards)}
     if ids.shape[0]:
         agent, report = sac.updates(
-            setting.sac, agent, replay, ids, setting.terminations, setting.objective, examples, key=key
+            program.sac, agent, replay, ids, program.terminations, program.objective, examples, key=key
         )
         info |= {f"sac/{name}": value for name, value in report.items()}
     return agent, replay, info
 
 
-@partial(jax.jit, static_argnames=("columns", "n"))
-def sample(replay: Replay, columns: Columns, n: int, key: Array) -> Transitions:
-    """n transitions, uniformly."""
-    return transitions(replay_buffer.gather(replay, replay_buffer.draw(replay, n, key=key)), columns)
+@partial(jax.jit, static_argnames=("seen", "n", "names"))
+def sample(replay: Replay, seen: Seen, n: int, key: Array, names: tuple[str, ...]) -> tuple[Array, ...]:
+    """Columns of n transitions, uniformly."""
+    rows = replay_buffer.gather(replay, replay_buffer.draw(replay, n, key=key))
+    return tuple(columns(rows, seen, names).values())
 
 
-@partial(jax.jit, static_argnames=("columns", "n"))
-def pairs(replay: Replay, columns: Columns, n: int, key: Array) -> tuple[Array, Array, Array]:
+@partial(jax.jit, static_argnames=("seen", "n"))
+def pairs(replay: Replay, seen: Seen, n: int, key: Array) -> tuple[Array, Array, Array]:
     """Two states of one episode, and the steps between them."""
     i, j, gap = replay_buffer.pairs(replay, n, key=key)
-    states = states_of(replay.rows.next_obs, columns)
+    states = states_of(replay.rows.next_obs, seen)
     flat = states.reshape(-1, states.shape[-1])
     return flat[i], flat[j], gap
 

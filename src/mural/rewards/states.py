@@ -1,0 +1,56 @@
+"""States as users bring them, checked before anything is computed; and a fair memory of those visited."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+
+class StatesError(ValueError):
+    """States that a reward cannot be learned from or asked for; the message says what is wrong with them."""
+
+
+def checked_states(states: Any, widths: tuple[int, ...], needed: str) -> Floats:
+    """States [n, d] in single precision: finite, at least one, as wide as one of `widths`. A single one is [1, d]."""
+    try:
+        with np.errstate(over="ignore"):  # what single precision cannot hold becomes infinite, and is named below
+            rows = np.atleast_2d(np.asarray(states, np.float32))
+    except (TypeError, ValueError) as error:
+        raise StatesError(f"states are not an array of numbers ({error}); {needed}") from None
+    if rows.size == 0:
+        raise StatesError(f"there are no states: their shape is {np.shape(states)}; {needed}")
+    if rows.ndim != 2 or rows.shape[1] not in widths:
+        raise StatesError(f"states have shape {np.shape(states)}; {needed}")
+    wrong = np.argwhere(~np.isfinite(rows))
+    if len(wrong):
+        row, column = (int(i) for i in wrong[0])
+        raise StatesError(f"states[{row}, {column}] is {rows[row, column]}, which is not finite")
+    return rows
+
+
+class Memory:
+    """At most `capacity` of all states seen, each of them with the same chance (Vitter's reservoir, algorithm R)."""
+
+    def __init__(self, capacity: int, width: int) -> None:
+        self.states = np.zeros((capacity, width), np.float32)
+        self.seen = 0
+
+    @property
+    def held(self) -> int:
+        """States that are there."""
+        return min(self.seen, len(self.states))
+
+    def add(self, states: Floats, rng: np.random.Generator) -> None:
+        """While there is room, append; then the t-th state of all takes a random place among t, if that is held."""
+        first = max(len(self.states) - self.seen, 0)
+        room, rest = states[:first], states[first:]
+        self.states[self.seen : self.seen + len(room)] = room
+        self.seen += len(room)
+        places = rng.integers(0, self.seen + 1 + np.arange(len(rest)))
+        kept = places < len(self.states)
+        self.states[places[kept]] = rest[kept]  # of several with one place, NumPy keeps the last, as it should be
+        self.seen += len(rest)
