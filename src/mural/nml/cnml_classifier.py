@@ -13,14 +13,17 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from mural.nml import mlp, network
+from mural.nml import kernel, mlp, network
 from mural.nml.base import DataError, Floats, NMLEstimator
 from mural.nml.logistic import Logistic
 from mural.nml.network import Training
 from mural.nml.scoring import in_chunks
 from mural.nml.weights import Data
 
+NEIGHBOUR, NEIGHBOURHOODS = 10, 512  # of at most so many rows the 10th neighbour is looked for
 COPIES_MB = 512  # memory for the private networks of a chunk of queries
+
+_counted = jax.jit(kernel.log_likelihoods, static_argnums=3)
 
 
 class CNMLClassifier(NMLEstimator):
@@ -28,9 +31,12 @@ class CNMLClassifier(NMLEstimator):
 
     Parameters
     ----------
-    model : "logistic" (Newton, unique optimum) or "mlp" (a network trained to convergence for each query and label).
+    model : "logistic" (Newton, unique optimum), "mlp" (a network trained to convergence for each query and label), or
+        "kernel" (one probability per label and query, likelihood weighted by the kernel: counts, nothing is trained).
     features : for "logistic": a function of NumPy arrays [n, d] → [n, m] to use instead of the inputs.
     hidden : for "mlp": widths of the hidden layers.
+    kernel_width : for "kernel": λ, the distance at which a point counts for a tenth, in units of the standardised inputs.
+        None takes the median distance from a row to its 10th neighbour.
     l2 : strength of ½ l2 ‖θ‖² beside the summed loss. Keeps the optimum finite on separable data.
     tol : for "logistic", of the gradient relative to the size of the data; for "mlp", of the change of probabilities.
         None takes 1e-8 and 2e-3.
@@ -56,6 +62,7 @@ class CNMLClassifier(NMLEstimator):
         *,
         features: Callable[[Floats], Floats] | None = None,
         hidden: Sequence[int] = (64, 64),
+        kernel_width: float | None = None,
         l2: float = 1e-2,
         tol: float | None = None,
         max_iter: int = 100,
@@ -67,6 +74,7 @@ class CNMLClassifier(NMLEstimator):
         self.model = model
         self.features = features
         self.hidden = hidden
+        self.kernel_width = kernel_width
         self.l2 = l2
         self.tol = tol
         self.max_iter = max_iter
@@ -77,8 +85,10 @@ class CNMLClassifier(NMLEstimator):
 
     def fit(self, X: ArrayLike, y: ArrayLike, represents: ArrayLike | None = None) -> Self:
         """Maximum likelihood on D, where each query's problems start. `represents`: points each row stands for."""
-        if self.model not in ("logistic", "mlp"):
-            raise ValueError(f"model={self.model!r}: use 'logistic' or 'mlp'.")
+        if self.model not in ("logistic", "mlp", "kernel"):
+            raise ValueError(f"model={self.model!r}: use 'logistic', 'mlp' or 'kernel'.")
+        if self.kernel_width is not None and not self.kernel_width > 0:
+            raise ValueError(f"kernel_width={self.kernel_width}: must be above 0, or None.")
         if not self.l2 > 0:
             raise ValueError(f"l2={self.l2}: must be above 0, or separable data have no finite optimum.")
         rows, labels, counts = self._validated(X, y, represents)
@@ -89,15 +99,19 @@ class CNMLClassifier(NMLEstimator):
             f = self._features(rows)
             self.problem_ = Logistic(f, np.eye(k)[labels], counts, self.l2, tol, self.max_iter)
             self.coef_, converged, self.n_iter_ = self.problem_.fit()
+            self._warn(np.asarray([converged]), "fit")
+            return self
+        x = jnp.asarray(self._scaled(rows), jnp.float32)
+        self.data_ = Data(x, jnp.asarray(labels, jnp.int32), jnp.asarray(counts, jnp.float32))
+        if self.model == "kernel":
+            some = x[:: max(1, len(x) // NEIGHBOURHOODS)]
+            usual = float(jnp.median(kernel.neighbour_distance(some, x, NEIGHBOUR)))
+            self.kernel_width_ = self.kernel_width or usual or 1.0  # 0: all rows are the same, so any width will do
         else:
-            x = self._scaled(rows)
-            self.data_ = Data(
-                jnp.asarray(x, jnp.float32), jnp.asarray(labels, jnp.int32), jnp.asarray(counts, jnp.float32)
-            )
             seed = check_random_state(self.random_state).randint(2**31)
             start = mlp.init((rows.shape[1], *self.hidden, k), key=jax.random.key(seed))
             self.params_, converged, self.n_iter_ = network.fit(self._training(), start, self.data_)
-        self._warn(np.asarray([converged]), "fit")
+            self._warn(np.asarray([converged]), "fit")
         return self
 
     def _features(self, rows: Floats) -> Floats:
@@ -113,6 +127,13 @@ class CNMLClassifier(NMLEstimator):
         return Training(l2=self.l2, learning_rate=self.learning_rate, max_rounds=self.max_iter, tol=tol)
 
     def _log_likelihoods(self, X: Floats) -> Floats:
+        if self.model == "kernel":
+
+            def counted(rows: np.ndarray) -> np.ndarray:
+                x = jnp.asarray(rows, jnp.float32)
+                return np.asarray(_counted(self.data_, x, self.kernel_width_, len(self.classes_)))
+
+            return in_chunks(counted, self._scaled(X), 1024, "kernel counts").astype(float)
         # Scores carry their convergence along, so that only real queries are counted, not padding.
         if self.model == "logistic":
 
