@@ -116,14 +116,24 @@ class Agent:
         return self
 
     def predict(
-        self, obs: Any, deterministic: bool = True, rng: np.random.Generator | None = None
-    ) -> tuple[NDArray[Any], None]:
-        """The environment's action for an observation, or for flat ones [n, o]; the second value is always None."""
+        self,
+        obs: Any,
+        state: NDArray[np.float32] | None = None,
+        deterministic: bool = True,
+        rng: np.random.Generator | None = None,
+    ) -> tuple[NDArray[Any], NDArray[np.float32] | None]:
+        """The environment's action for an observation, or for flat ones [n, o].
+
+        The second value is None, or what a policy that sees motion has to be given as `state` with the next
+        observation of the episode; at the start of an episode `state` is None.
+        """
         spaces = self.run.world.spaces
         rows = spaces.rows(obs)
         policy = self.run.policy
-        unit = policy.mode(rows) if deterministic else policy.sample(rows, rng or np.random.default_rng())
-        return spaces.to_env(unit), None
+        unit = policy.mode(rows, state)
+        if not deterministic:
+            unit = policy.sample(rows, rng or np.random.default_rng(), state)
+        return spaces.to_env(unit), rows if policy.motion else None
 
     def reward(self, states: ArrayLike | Mapping[str, Any]) -> NDArray[np.float32]:
         """The learned reward [n] of states: what the classifier sees [n, d], or whole observations [n, o] or a dict."""

@@ -193,3 +193,34 @@ print(policy.load_policy({str(saved)!r})([1.0, 1.0, 1.0]).tolist())
     loaded = load_policy(saved)
     assert isinstance(loaded, LoadedPolicy)
     assert out.strip() == str(loaded([1.0, 1.0, 1.0]).tolist())
+
+
+def test_a_policy_that_sees_motion_remembers(tmp_path: Path) -> None:
+    view = np.array([[0.0, 1.0, 2.0], [1.0, 2.0, 3.0], [0.1, 0.1, 0.1]])
+    policy = NumpyPolicy(network((6, 8, 4)), view, motion=True)
+    save_policy(tmp_path / "p.npz", policy, LOW, HIGH, LAYOUT)
+    loaded = load_policy(tmp_path / "p.npz")
+    first, second = np.float32([0.1, 0.2, 0.3]), np.float32([0.2, 0.1, 0.3])
+    at_rest, moving = loaded(first), loaded(second)
+    np.testing.assert_allclose(at_rest, loaded.actions.to_env(policy.mode(first, first)))
+    np.testing.assert_allclose(moving, loaded.actions.to_env(policy.mode(second, first)))
+    assert not np.allclose(moving, loaded.actions.to_env(policy.mode(second, second)))
+    loaded.reset()
+    np.testing.assert_array_equal(loaded(first), at_rest)
+    assert loaded(np.stack([first, second])).shape == (2, 2)  # another number of observations is another episode
+
+
+@pytest.mark.parametrize("view", [np.ones((3, 2)), np.zeros((3, 3)), np.full((3, 3), np.nan)])
+def test_views_that_do_not_fit(view: np.ndarray) -> None:
+    with pytest.raises(PolicyFileError, match="view"):
+        NumpyPolicy(network(), view)
+
+
+def test_files_of_the_first_format_are_read(tmp_path: Path, saved: Path) -> None:
+    with np.load(saved) as file:
+        arrays = {name: file[name] for name in file.files if name not in ("view", "motion")}
+    np.savez(tmp_path / "old.npz", **{**arrays, "format": np.array(1)})
+    np.testing.assert_array_equal(load_policy(tmp_path / "old.npz")([1, 2, 3]), load_policy(saved)([1, 2, 3]))
+    np.savez(tmp_path / "broken.npz", **arrays)
+    with pytest.raises(PolicyFileError, match="no view"):
+        load_policy(tmp_path / "broken.npz")

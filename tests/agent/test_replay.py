@@ -149,3 +149,19 @@ def test_rewards_are_rewritten_in_place():
     rest = np.setdiff1d(np.arange(CAPACITY * ENVIRONMENTS), [0, 5, 7])
     np.testing.assert_array_equal(flat[rest], np.asarray(replay.rows.reward).ravel()[rest])
     assert isinstance(changed.rows, Rows)
+
+
+@pytest.mark.parametrize("blocks", [1, 5, 17])
+def test_what_came_before(blocks):
+    """`before` is the observation one step earlier in the episode, where it is still held."""
+    replay, log = record(blocks)
+    ids = np.array(sorted(log))
+    found = batch(replay, jnp.asarray(ids), gamma=GAMMA, n_step=2, terminations="stop")
+    oldest = min(step["time"] for step in log.values())
+    for i, now, then in zip(ids, np.asarray(found.obs), np.asarray(found.before), strict=True):
+        step = log[int(i)]
+        earlier = next((s for s in log.values() if after(log, s) is step), None)
+        expected = step["serial"] if earlier is None or step["time"] == oldest else earlier["serial"]
+        assert (now[0], then[0]) == (step["serial"], expected)
+    later = np.asarray(found.next_before)[:, 0] + 0.5
+    np.testing.assert_array_equal(later, np.asarray(found.next_obs)[:, 0])  # each step leads from `obs` to `obs` + ½

@@ -46,6 +46,8 @@ def batch():
         discount=jnp.asarray([0.99, 0.99, 0.0, 0.98, 0.99, 0.0], jnp.float32),
         next_obs=jnp.asarray(rng.normal(size=(6, OBS)), jnp.float32),
         first_obs=jnp.asarray(rng.normal(size=(6, OBS)), jnp.float32),
+        before=jnp.asarray(rng.normal(size=(6, OBS)), jnp.float32),
+        next_before=jnp.asarray(rng.normal(size=(6, OBS)), jnp.float32),
         first_discount=jnp.asarray([0.99, 0.99, 0.99, 0.99, 0.99, 0.0], jnp.float32),
     )
 

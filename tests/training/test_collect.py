@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mural.inputs.spaces import Spaces, StepError
-from mural.training.collect import Collector, EnvironmentFailure, PolicyFailure, random_actions, reports, seeds
+from mural.training.collect import Collector, EnvironmentFailure, Noise, PolicyFailure, random_actions, reports, seeds
 from mural.training.evaluate import episode, evaluate
 from tests.training.small import Field
 
@@ -42,14 +42,14 @@ def collector(*envs, failures=None):
     return Collector(envs, Spaces.of(envs[0]), failures)
 
 
-def still(obs):
+def still(obs, before):
     return np.zeros((len(obs), 2), np.float32)
 
 
 def test_rows_follow_each_other():
     both = collector(Field(), Field())
     both.restart([1, 2])
-    act = random_actions(np.random.default_rng(0), 2)
+    act = random_actions(Noise(np.random.default_rng(0), 2, 2, 0.0))
     one, two = both.collect(20, act), both.collect(20, act, cut=True)
     rows = type(one)(*(np.concatenate(column) for column in zip(one, two, strict=True)))
     steps = np.tile(np.arange(15), 3)[:40]
@@ -87,7 +87,7 @@ def test_a_restart_repeats_everything():
     found = []
     for _ in range(2):
         one.restart([5])
-        found.append(one.collect(40, random_actions(np.random.default_rng(3), 2)))
+        found.append(one.collect(40, random_actions(Noise(np.random.default_rng(3), 1, 2, 0.7))))
         one.collect(3, still)  # leaves it in mid-episode
     for a, b in zip(*found, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -139,7 +139,7 @@ def test_a_policy_that_diverged_is_not_blamed_on_the_environment(tmp_path):
     one = collector(Field(), failures=tmp_path)
     one.restart([0])
     with pytest.raises(PolicyFailure, match="nan"):
-        one.collect(1, lambda obs: np.full((1, 2), np.nan, np.float32))
+        one.collect(1, lambda obs, before: np.full((1, 2), np.nan, np.float32))
     assert not list(tmp_path.iterdir())
 
 
@@ -165,16 +165,45 @@ def test_seeds_are_their_own():
     assert seeds(0, 7, 2, count=9)[:4] == seeds(0, 7, 2, count=4)
 
 
-def test_random_actions_fill_the_box():
-    drawn = np.concatenate([random_actions(np.random.default_rng(0), 2)(np.zeros((500, 1))) for _ in range(2)])
+@pytest.mark.parametrize("correlation", [0.0, 0.7])
+def test_random_actions_fill_the_box(correlation):
+    act, nothing = random_actions(Noise(np.random.default_rng(0), 500, 2, correlation)), np.zeros((500, 1))
+    drawn = np.concatenate([act(nothing, nothing) for _ in range(2)])
     assert drawn.dtype == np.float32
     np.testing.assert_allclose([drawn.min(), drawn.max()], [-1, 1], atol=0.02)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.7, 0.95])
+def test_noise_is_standard_normal_and_remembers(correlation):
+    noise = Noise(np.random.default_rng(0), 400, 2, correlation)
+    draws = np.stack([noise().copy() for _ in range(60)])
+    assert abs(draws.mean()) < 0.05
+    np.testing.assert_allclose([draws[0].std(), draws[-1].std()], 1.0, atol=0.1)  # from the first step on
+    for lag in (1, 3):
+        found = np.mean(draws[lag:] * draws[:-lag])
+        assert found == pytest.approx(correlation**lag, abs=0.03)
+    assert abs(np.mean(draws[..., 0] * draws[..., 1])) < 0.03  # actions do not know of each other
+
+
+def test_what_was_seen_before_comes_with_what_is_seen():
+    """The change since the last observation is zero where an episode begins."""
+    seen = []
+    both = collector(Field(), Field())
+    both.restart([1, 2])
+
+    def act(obs, before):
+        seen.append((obs.copy(), before.copy()))
+        return np.full((2, 2), 0.5, np.float32)
+
+    both.collect(20, act)
+    for t, (obs, before) in enumerate(seen):
+        np.testing.assert_array_equal(before, obs if t % 15 == 0 else seen[t - 1][0])
 
 
 class Towards:
     """Always up and right."""
 
-    def mode(self, obs):
+    def mode(self, obs, before):
         return np.ones((len(obs), 2), np.float32)
 
 

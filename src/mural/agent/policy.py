@@ -19,7 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 LOG_STD_MIN = -10.0
 LOG_STD_MAX = 2.0
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, 2)  # 1 has no view: its networks see raw observations
+FASTEST = 10.0  # changes since the last observation are cut at this many of their usual size
 
 Floats = NDArray[np.float32]
 Layout = tuple[tuple[str, int, int], ...]
@@ -36,18 +38,40 @@ class ObservationError(ValueError):
 class NumpyPolicy:
     """a = tanh(μ(s) + σ(s) ε): a ReLU network whose last layer gives [μ, log σ]."""
 
-    def __init__(self, layers: Sequence[tuple[ArrayLike, ArrayLike]]) -> None:
+    def __init__(
+        self,
+        layers: Sequence[tuple[ArrayLike, ArrayLike]],
+        view: ArrayLike | None = None,
+        motion: bool = False,
+    ) -> None:
         # Copies: what is given may be a view of memory that the next training step overwrites.
         self.layers = tuple((np.array(w, np.float32, order="C"), np.array(b, np.float32)) for w, b in layers)
-        problem = _misfit(self.layers)
+        problem = _misfit(self.layers, motion)
         if problem:
             raise PolicyFileError(f"this is not a policy: {problem}")
-        self.obs_size = int(self.layers[0][0].shape[0])
+        inputs = int(self.layers[0][0].shape[0])
+        self.motion = motion
+        self.obs_size = inputs // 2 if motion else inputs
+        self.view = np.repeat([[0.0], [1.0], [1.0]], self.obs_size, axis=1) if view is None else np.array(view)
+        if self.view.shape != (3, self.obs_size) or not np.isfinite(self.view).all() or (self.view[1:] <= 0).any():
+            raise PolicyFileError(f"its view must be a centre and two scales above 0 for {self.obs_size} numbers")
+        self.view = self.view.astype(np.float32)
+        self.centre, self.scale, self.change = self.view
         self.action_size = int(self.layers[-1][1].shape[0]) // 2
 
-    def distribution(self, obs: ArrayLike) -> tuple[Floats, Floats]:
+    def see(self, obs: ArrayLike, before: ArrayLike | None = None) -> Floats:
+        """Network inputs for observations; with motion also for the change since those `before` (None: at rest)."""
+        now = np.asarray(obs, dtype=np.float32)
+        seen = (now - self.centre) / self.scale
+        if not self.motion:
+            return seen
+        past = now if before is None else np.asarray(before, dtype=np.float32)
+        change = np.minimum(np.maximum((now - past) / self.change, -FASTEST), FASTEST)
+        return np.concatenate([seen, change], axis=-1)
+
+    def distribution(self, obs: ArrayLike, before: ArrayLike | None = None) -> tuple[Floats, Floats]:
         """μ and clipped log σ, each [a] or [n, a], for observations [o] or [n, o]."""
-        h = np.asarray(obs, dtype=np.float32)
+        h = self.see(obs, before)
         for w, b in self.layers[:-1]:
             h = h @ w
             h += b
@@ -57,15 +81,19 @@ class NumpyPolicy:
         mean, log_std = out[..., : self.action_size], out[..., self.action_size :]
         return mean, np.minimum(np.maximum(log_std, LOG_STD_MIN), LOG_STD_MAX)
 
-    def mode(self, obs: ArrayLike) -> Floats:
+    def mode(self, obs: ArrayLike, before: ArrayLike | None = None) -> Floats:
         """The deterministic action tanh(μ), in [−1, 1]."""
-        return np.tanh(self.distribution(obs)[0])
+        return np.tanh(self.distribution(obs, before)[0])
 
-    def sample(self, obs: ArrayLike, rng: np.random.Generator) -> Floats:
-        """A random action, in [−1, 1]."""
-        mean, log_std = self.distribution(obs)
-        noise = rng.standard_normal(mean.shape, dtype=np.float32)
+    def perturbed(self, obs: ArrayLike, noise: Floats, before: ArrayLike | None = None) -> Floats:
+        """The action for given standard normal noise [a] or [n, a], in [−1, 1]."""
+        mean, log_std = self.distribution(obs, before)
         return np.tanh(mean + np.exp(log_std) * noise)
+
+    def sample(self, obs: ArrayLike, rng: np.random.Generator, before: ArrayLike | None = None) -> Floats:
+        """A random action, in [−1, 1]."""
+        shape = (*np.shape(obs)[:-1], self.action_size)
+        return self.perturbed(obs, rng.standard_normal(shape, dtype=np.float32), before)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,21 +125,32 @@ class ActionBox:
         return np.minimum(np.maximum((flat - middle) / half, -1.0), 1.0).astype(np.float32)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class LoadedPolicy:
-    """A policy with the environment's bounds: call it with an observation, get the action for `env.step`."""
+    """A policy with the environment's bounds: call it with an observation, get the action for `env.step`.
+
+    A policy that sees motion remembers the last observation: call `reset` where an episode begins.
+    """
 
     policy: NumpyPolicy
     actions: ActionBox
     layout: Layout
     """Which columns [start, stop) of the flattened observation each named entry has."""
+    _before: Floats | None = field(default=None, init=False, repr=False)
+
+    def reset(self) -> None:
+        """Forget the last observation: a new episode begins."""
+        self._before = None
 
     def __call__(self, obs: ArrayLike | Mapping[str, Any]) -> NDArray[Any]:
         """The deterministic action for one observation (flat, or a dict of arrays), or [n, …] for n of them."""
         rows = self._rows(obs)
         if not np.isfinite(rows).all():
             raise ObservationError(f"the observation has {int((~np.isfinite(rows)).sum())} entries that are not finite")
-        return self.actions.to_env(self.policy.mode(rows))
+        before = self._before if self._before is not None and self._before.shape == rows.shape else None
+        if self.policy.motion:
+            self._before = rows.copy()
+        return self.actions.to_env(self.policy.mode(rows, before))
 
     def _rows(self, obs: ArrayLike | Mapping[str, Any]) -> Floats:
         if isinstance(obs, Mapping):
@@ -141,6 +180,8 @@ def save_policy(
         "high": np.asarray(high),
         "layout_names": np.array([name for name, _, _ in layout], dtype=np.str_),
         "layout_spans": np.array([(start, stop) for _, start, stop in layout], dtype=np.int64),
+        "view": policy.view,
+        "motion": np.array(policy.motion),
     }
     for i, (w, b) in enumerate(policy.layers):
         arrays |= {f"w{i}": w, f"b{i}": b}
@@ -180,12 +221,15 @@ def _assemble(arrays: Mapping[str, NDArray[Any]]) -> LoadedPolicy:
     missing = [k for k in ("format", "low", "high", "layout_names", "layout_spans", "w0", "b0") if k not in arrays]
     if missing:
         raise PolicyFileError(f"it has no {', '.join(missing)}")
-    if arrays["format"].shape != () or arrays["format"] != FORMAT:
+    if arrays["format"].shape != () or arrays["format"] not in READABLE:
         raise PolicyFileError(
-            f"its format is {arrays['format']}, this version reads {FORMAT}; install a newer mural-rl"
+            f"its format is {arrays['format']}, this version reads up to {FORMAT}; install a newer mural-rl"
         )
+    if arrays["format"] == FORMAT and not {"view", "motion"} <= set(arrays):
+        raise PolicyFileError("it has no view of the observation, or does not say whether it sees motion")
     depth = sum(name[0] == "w" and name[1:].isdigit() for name in arrays)
-    policy = NumpyPolicy([(arrays[f"w{i}"], arrays[f"b{i}"]) for i in range(depth)])
+    layers = [(arrays[f"w{i}"], arrays[f"b{i}"]) for i in range(depth)]
+    policy = NumpyPolicy(layers, arrays.get("view"), bool(arrays.get("motion", False)))
     low, high = arrays["low"], arrays["high"]
     if low.dtype.kind != "f" or low.dtype != high.dtype or low.shape != high.shape or low.size != policy.action_size:
         raise PolicyFileError(
@@ -204,7 +248,7 @@ def _assemble(arrays: Mapping[str, NDArray[Any]]) -> LoadedPolicy:
     return LoadedPolicy(policy, ActionBox(low, high), layout)
 
 
-def _misfit(layers: tuple[tuple[Floats, Floats], ...]) -> str:
+def _misfit(layers: tuple[tuple[Floats, Floats], ...], motion: bool) -> str:
     """What is wrong with a network, or ''."""
     if not layers:
         return "it has no layers"
@@ -214,6 +258,8 @@ def _misfit(layers: tuple[tuple[Floats, Floats], ...]) -> str:
     for i, ((left, _), (right, _)) in enumerate(pairwise(layers)):
         if left.shape[1] != right.shape[0]:
             return f"layer {i} gives {left.shape[1]} values, layer {i + 1} takes {right.shape[0]}"
+    if motion and layers[0][0].shape[0] % 2:
+        return f"the first layer takes {layers[0][0].shape[0]} values; with motion, two per number observed are needed"
     if layers[-1][1].size % 2:
         return f"the last layer gives {layers[-1][1].size} values; a mean and a log std per action are needed"
     return ""

@@ -72,6 +72,8 @@ class Batch(NamedTuple):
     discount: Array  # [b] γᵐ, or 0 where nothing follows
     next_obs: Array  # [b, o] after those m steps
     first_obs: Array  # [b, o] after the first of them
+    before: Array  # [b, o] one step before `obs`; `obs` itself where the episode began or the data end
+    next_before: Array  # [b, o] one step before `next_obs`
     first_discount: Array  # [b] γ, or 0 where nothing follows that first step
 
 
@@ -177,6 +179,10 @@ def batch(replay: Replay, ids: Array, *, gamma: float, n_step: int, terminations
     if terminations != "bootstrap":
         discount = jnp.where(terminated, 0.0, discount)
         first_discount = jnp.where(flat.terminated[ids], 0.0, first_discount)
+    rows, environments = replay.rows.step.shape
+    oldest = jnp.where(replay.written > rows, replay.written % rows, 0)
+    begins = (flat.step[ids] == 0) | (ids // environments == oldest)
+    earlier = jnp.where(begins, ids, (ids - environments) % (rows * environments))
     return Batch(
         obs=flat.obs[ids],
         action=flat.action[ids],
@@ -184,6 +190,8 @@ def batch(replay: Replay, ids: Array, *, gamma: float, n_step: int, terminations
         discount=discount,
         next_obs=flat.next_obs[final],
         first_obs=flat.next_obs[ids],
+        before=flat.obs[earlier],
+        next_before=flat.obs[final],
         first_discount=first_discount,
     )
 

@@ -16,9 +16,11 @@ import optax
 from jax import Array
 
 from mural.agent import replay as replay_buffer
+from mural.agent import view as views
 from mural.agent.layers import affine, joint
 from mural.agent.policy import LOG_STD_MAX, LOG_STD_MIN
 from mural.agent.replay import Batch, Replay, Terminations
+from mural.agent.view import View
 from mural.nml import descent, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
@@ -48,6 +50,10 @@ class SAC:
     """Normalise the hidden layers of the critics."""
     n_step: int = 1
     """Rewards summed before the critic's estimate takes over."""
+    scale_inputs: bool = False
+    """Scale observations for policy and critics: by the space's bounds, or by what was seen first."""
+    motion: bool = False
+    """Show policy and critics the change since the last observation too."""
 
 
 Critics = tuple[Params, Params]
@@ -61,6 +67,7 @@ class SACState(NamedTuple):
     targets: Critics
     log_temperature: Array
     optimisers: tuple[optax.OptState, optax.OptState, optax.OptState]  # of policy, critics, temperature
+    view: View
 
 
 Info = dict[str, Array]
@@ -84,13 +91,14 @@ class Objective(Protocol):
 def init(config: SAC, obs_size: int, action_size: int, *, key: Array) -> SACState:
     """Fresh networks; the targets start equal to the critics."""
     key_policy, key_1, key_2 = jax.random.split(key, 3)
-    policy = mlp.init((obs_size, *config.hidden, 2 * action_size), key=key_policy)
-    sizes = (obs_size + action_size, *config.hidden, 1)
+    inputs = obs_size * (2 if config.motion else 1)
+    policy = mlp.init((inputs, *config.hidden, 2 * action_size), key=key_policy)
+    sizes = (inputs + action_size, *config.hidden, 1)
     critics = mlp.init(sizes, key=key_1), mlp.init(sizes, key=key_2)
     targets = jax.tree.map(jnp.copy, critics)
     log_temperature = jnp.log(jnp.asarray(config.initial_temperature, jnp.float32))
     optimisers = descent.ADAM.init(policy), descent.ADAM.init(critics), descent.ADAM.init(log_temperature)
-    return SACState(policy, critics, targets, log_temperature, optimisers)
+    return SACState(policy, critics, targets, log_temperature, optimisers, views.raw(obs_size))
 
 
 def entropy_target(config: SAC, action_size: int) -> float:
@@ -183,6 +191,16 @@ def policy_loss(
     return jnp.mean(temperature(config, state) * log_pi - objective.value(q)), jnp.mean(log_pi)
 
 
+def seen(config: SAC, view: View, batch: Batch) -> Batch:
+    """The batch with network inputs in place of its observations."""
+    see = partial(views.see, view, motion=config.motion)
+    return batch._replace(
+        obs=see(batch.obs, batch.before),
+        next_obs=see(batch.next_obs, batch.next_before),
+        first_obs=see(batch.first_obs, batch.obs),
+    )
+
+
 def update(
     config: SAC,
     state: SACState,
@@ -215,7 +233,7 @@ def update(
     targets = jax.tree.map(lambda t, c: t + config.tau * (c - t), state.targets, critics)
     info |= {"policy_loss": loss, "entropy": -log_pi, "temperature": temperature(config, state)}
     optimisers = policy_optimiser, critic_optimiser, temperature_optimiser
-    return SACState(policy, critics, targets, log_temperature, optimisers), info
+    return SACState(policy, critics, targets, log_temperature, optimisers, state.view), info
 
 
 def updates(
@@ -231,10 +249,13 @@ def updates(
 ) -> tuple[SACState, Info]:
     """As many updates as there are rows of ids [u, batch], in one compiled loop; info is averaged over them."""
     meaning = objective.terminations(terminations)
+    if examples is not None:
+        examples = views.see(state.view, examples, examples, config.motion)
 
     def one(state: SACState, xs: tuple[Array, Array]) -> tuple[SACState, Info]:
         rows, k = xs
         batch = replay_buffer.batch(replay, rows, gamma=config.gamma, n_step=config.n_step, terminations=meaning)
+        batch = seen(config, state.view, batch)
         return update(config, state, batch, objective, examples, key=k)
 
     state, info = jax.lax.scan(one, state, (ids, jax.random.split(key, ids.shape[0])))

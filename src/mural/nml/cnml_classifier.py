@@ -35,8 +35,8 @@ class CNMLClassifier(NMLEstimator):
         "kernel" (one probability per label and query, likelihood weighted by the kernel: counts, nothing is trained).
     features : for "logistic": a function of NumPy arrays [n, d] → [n, m] to use instead of the inputs.
     hidden : for "mlp": widths of the hidden layers.
-    kernel_width : for "kernel": λ, the distance at which a point counts for a tenth, in units of the standardised inputs.
-        None takes the median distance from a row to its 10th neighbour.
+    kernel_width : for "kernel": λ, the distance at which a point counts for a tenth, in units of the
+        standardised inputs. None takes the median distance from a row to its 10th neighbour.
     l2 : strength of ½ l2 ‖θ‖² beside the summed loss. Keeps the optimum finite on separable data.
     tol : for "logistic", of the gradient relative to the size of the data; for "mlp", of the change of probabilities.
         None takes 1e-8 and 2e-3.

@@ -5,9 +5,9 @@ The model at a query x has one free probability per label, θ, and the likelihoo
     L(θ) = Σᵢ wᵢ log θ_{yᵢ} + log θ_y,     wᵢ = (points that xᵢ stands for) · K(x, xᵢ),
 
 the last term being the query itself with label y. Its maximum is a share of weighted counts: with K_c = Σ_{yᵢ=c} wᵢ,
-θ_y = (K_y + 1)/(Σ_c K_c + 1). Normalised over labels, as CNML asks, p(y|x) = (K_y + 1)/(Σ_c K_c + k). With a kernel that
-is 1 in a cell of a grid and 0 elsewhere this is Theorem 1 of the paper; with a smooth one it is what meta-NML, which has
-the same weights and a network, should come near to.
+θ_y = (K_y + 1)/(Σ_c K_c + 1). Normalised over labels, as CNML asks, p(y|x) = (K_y + 1)/(Σ_c K_c + k). With a kernel
+that is 1 in a cell of a grid and 0 elsewhere this is Theorem 1 of the paper; with a smooth one it is what meta-NML,
+which has the same weights and a network, should come near to.
 """
 
 from __future__ import annotations

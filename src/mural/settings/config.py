@@ -40,6 +40,8 @@ class Loop:
     """Steps with uniformly random actions before anything is learned; rounded up to whole epochs."""
     steps_per_call: int = 50
     """Environment steps between two compiled calls; all updates of those steps are fused in one call."""
+    noise_correlation: float = 0.0
+    """How much of the exploration noise is carried over to the next step, from 0 (white) to below 1."""
     updates_per_step: float = 1.0
     """SAC updates per environment step."""
     environments: int = 1

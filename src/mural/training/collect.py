@@ -10,12 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mural.agent import view as views
 from mural.agent.policy import NumpyPolicy
 from mural.agent.replay import COLUMNS, Rows, empty_rows
+from mural.agent.view import View
 from mural.inputs.spaces import Env, Spaces, StepError, validate_reset, validate_step
+from mural.inputs.world import World
 
 Floats = NDArray[np.float32]
-Act = Callable[[Floats], Floats]
+Act = Callable[[Floats, Floats], Floats]
+"""(observations, those one step before) → actions."""
+
+WANDER = 1.5  # tanh(1.5 n) of a normal n is spread over all of (−1, 1)
 
 
 class EnvironmentFailure(RuntimeError):
@@ -56,6 +62,7 @@ class Collector:
     def __init__(self, envs: Sequence[Env], spaces: Spaces, failures: Path | None = None) -> None:
         self.envs, self.spaces, self.failures = envs, spaces, failures
         self.obs = np.zeros((len(envs), spaces.obs_size), np.float32)
+        self.before = self.obs.copy()
         self.step = np.zeros(len(envs), np.int32)
         self.episodes: list[dict[str, float]] = []
         self.terminations = 0
@@ -71,13 +78,14 @@ class Collector:
             self.obs[i] = validate_reset(self.spaces, self.envs[i].reset(seed=seed))
         except Exception as error:
             raise self._failure(i, None, None, error, "reset: ") from error
+        self.before[i] = self.obs[i]
         self.step[i] = 0
 
     def collect(self, rows: int, act: Act, *, cut: bool = False, reset: bool = True) -> Rows:
         """`rows` steps of every environment; `cut` ends all episodes with the last row, `reset` begins new ones."""
         block = empty_rows((rows, len(self.envs)), self.spaces.obs_size, self.spaces.action_size, np.zeros)
         for t in range(rows):
-            block.obs[t], block.action[t], block.step[t] = self.obs, act(self.obs), self.step
+            block.obs[t], block.action[t], block.step[t] = self.obs, act(self.obs, self.before), self.step
             if not np.isfinite(block.action[t]).all():
                 raise PolicyFailure(f"the policy's actions are {block.action[t].tolist()}")
             for i, env in enumerate(self.envs):
@@ -92,7 +100,7 @@ class Collector:
                     getattr(block, name)[t, i] = value
                 block.next_obs[t, i], block.env_reward[t, i], block.terminated[t, i] = after, reward, ended
                 self.terminations += ended
-                self.obs[i] = after
+                self.before[i], self.obs[i] = self.obs[i], after
                 self.step[i] += 1
                 if ended or truncated or (cut and t == rows - 1):
                     block.last[t, i] = True
@@ -128,11 +136,43 @@ class Collector:
         )
 
 
-def random_actions(rng: np.random.Generator, action_size: int) -> Act:
-    """Uniform over the whole box."""
-    return lambda obs: rng.uniform(-1, 1, (len(obs), action_size)).astype(np.float32)
+class Noise:
+    """Standard normal draws [n, a], each correlated with the one before: n ← ρ n + √(1 − ρ²) ξ. ρ = 0 is white."""
+
+    def __init__(self, rng: np.random.Generator, environments: int, action_size: int, correlation: float) -> None:
+        self.rng, self.shape, self.correlation = rng, (environments, action_size), np.float32(correlation)
+        self.fresh = np.sqrt(np.float32(1.0) - self.correlation**2)
+        self.now = self._draw() if correlation else np.zeros(self.shape, np.float32)
+
+    def _draw(self) -> Floats:
+        return self.rng.standard_normal(self.shape, dtype=np.float32)
+
+    def __call__(self) -> Floats:
+        """The next draw."""
+        self.now = self.correlation * self.now + self.fresh * self._draw()
+        return self.now
 
 
-def policy_actions(policy: NumpyPolicy, rng: np.random.Generator) -> Act:
-    """Drawn from the policy."""
-    return lambda obs: policy.sample(obs, rng)
+def random_actions(noise: Noise) -> Act:
+    """Without a policy: uniform over the whole box, or, if the noise is correlated, its own wanderings in it."""
+    if noise.correlation:
+        return lambda obs, before: np.tanh(np.float32(WANDER) * noise())
+    return lambda obs, before: noise.rng.uniform(-1, 1, noise.shape).astype(np.float32)
+
+
+def policy_actions(policy: NumpyPolicy, noise: Noise) -> Act:
+    """Drawn from the policy, with this noise."""
+    return lambda obs, before: policy.perturbed(obs, noise(), before)
+
+
+def first_view(world: World, blocks: Sequence[Rows]) -> View:
+    """What one is, for the agent's networks: by the space's bounds, the first transitions and the examples."""
+    spaces, examples = world.spaces, world.problem.example_obs
+    if examples is None and len(world.problem.examples):
+        examples = np.full((len(world.problem.examples), spaces.obs_size), np.nan, np.float32)
+        examples[:, list(world.columns)] = world.problem.examples
+    obs, next_obs = (
+        np.concatenate([np.asarray(getattr(block, name)).reshape(-1, spaces.obs_size) for block in blocks])
+        for name in ("obs", "next_obs")
+    )
+    return views.measure(obs, next_obs, examples, spaces.obs_low, spaces.obs_high)

@@ -11,7 +11,7 @@ import numpy as np
 from mural.agent.policy import NumpyPolicy
 from mural.agent.replay import Rows
 from mural.inputs.spaces import Env, Spaces
-from mural.training.collect import Collector, Floats
+from mural.training.collect import Collector, Floats, Noise
 
 Render = Callable[[Any], None]
 
@@ -24,14 +24,15 @@ def evaluate(
     label: Callable[[Rows], np.ndarray] | None,
     longest: int,
     failures: Path | None = None,
+    correlation: float | None = None,
 ) -> dict[str, Any]:
-    """One episode per seed.
+    """One episode per seed, with the most likely actions, or drawn with noise of this correlation.
 
     `eval/success` and `eval/distance` are those of the last step, `eval/success_ever` and `eval/best_distance` the best
     on the way (all means over episodes, left out if the environment does not report them), `eval/return` is the sum of
     the learned reward and `eval/env_return` that of the environment's own.
     """
-    episodes = [episode(env, spaces, policy, seed, longest, None, failures) for seed in seed_of]
+    episodes = [episode(env, spaces, policy, seed, longest, None, failures, correlation) for seed in seed_of]
     row = {
         "eval/success": mean(float(e.success[-1]) for e in episodes),
         "eval/success_ever": mean(float(np.max(e.success)) for e in episodes),
@@ -54,15 +55,17 @@ def episode(
     longest: int,
     render: Render | None = None,
     failures: Path | None = None,
+    correlation: float | None = None,
 ) -> Rows:
     """The transitions [n, …] of one episode with the most likely actions; `render` sees the environment before each."""
     collector = Collector((env,), spaces, failures)
     collector.restart([seed])
+    noise = None if correlation is None else Noise(np.random.default_rng(seed), 1, spaces.action_size, correlation)
 
-    def act(obs: Floats) -> Floats:
+    def act(obs: Floats, before: Floats) -> Floats:
         if render is not None:
             render(env)
-        return policy.mode(obs)
+        return policy.mode(obs, before) if noise is None else policy.perturbed(obs, noise(), before)
 
     blocks: list[Rows] = []
     while not blocks or (not blocks[-1].last[-1, 0] and len(blocks) < longest):

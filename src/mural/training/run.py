@@ -14,16 +14,26 @@ from jax import Array
 
 from mural.agent import replay as replay_buffer
 from mural.agent import sac
+from mural.agent import view as views
 from mural.agent.policy import NumpyPolicy
 from mural.agent.replay import COLUMNS, Replay, Rows
+from mural.agent.sac import SACState
 from mural.inputs.world import World, require
-from mural.nml.mlp import Params
 from mural.rewards import Experience, NotOfStatesError, find_method, total
 from mural.rewards.base import STATES, Recent
 from mural.settings.config import ConfigError, RunConfig
 from mural.storage import trees
 from mural.training import compiled
-from mural.training.collect import Act, Collector, PolicyFailure, policy_actions, random_actions, seeds
+from mural.training.collect import (
+    Act,
+    Collector,
+    Noise,
+    PolicyFailure,
+    first_view,
+    policy_actions,
+    random_actions,
+    seeds,
+)
 from mural.training.diagnostics import Diagnostics
 from mural.training.evaluate import evaluate
 
@@ -80,7 +90,7 @@ class Run:
         self.replay = replay_buffer.create(rows, loop.environments, spaces.obs_size, spaces.action_size)
         self.diagnostics = Diagnostics(world)
         self.examples = world.example_obs if "example_obs" in self.spec.needs else None
-        self._policy: tuple[Params, NumpyPolicy] | None = None  # the weights, and what was made of them
+        self._policy: tuple[SACState, NumpyPolicy] | None = None  # the agent, and what was made of it
         self.epoch = 0
         self.midway = False
         self.recent: list[Rows] = []
@@ -93,10 +103,12 @@ class Run:
 
     @property
     def policy(self) -> NumpyPolicy:
-        """The current policy, in NumPy; copied from the agent only when its weights have changed."""
-        weights = self.agent.policy
-        if self._policy is None or self._policy[0] is not weights:
-            self._policy = weights, NumpyPolicy([(np.asarray(layer.w), np.asarray(layer.b)) for layer in weights])
+        """The current policy, in NumPy; copied from the agent only when that has changed."""
+        agent = self.agent
+        if self._policy is None or self._policy[0] is not agent:
+            layers = [(np.asarray(layer.w), np.asarray(layer.b)) for layer in agent.policy]
+            view = np.stack([np.asarray(v) for v in agent.view])
+            self._policy = agent, NumpyPolicy(layers, view, self.config.sac.motion)
         return self._policy[1]
 
     @property
@@ -118,8 +130,10 @@ class Run:
         row: Row = {"step": self.step + self.epoch_steps, "epoch": self.epoch + 1}
         try:
             if self.epoch < self.random_epochs:
-                self._explore(random_actions(rng, self.world.spaces.action_size), progress)
+                self._explore(random_actions(self._noise(rng)), progress)
             else:
+                if self.epoch == self.random_epochs and self.config.sac.scale_inputs:
+                    self.agent = self.agent._replace(view=first_view(self.world, self.recent))
                 row |= self._learn_reward(key_learn)
                 row |= self._epoch(rng, key_plan, key_updates, progress)
             row |= self._episodes()
@@ -145,6 +159,9 @@ class Run:
             self.replay = compiled.insert(self.replay, block)
             progress(self.step + (c + 1) * self.config.loop.steps_per_call)
 
+    def _noise(self, rng: np.random.Generator) -> Noise:
+        return Noise(rng, len(self.world.envs), self.world.spaces.action_size, self.config.loop.noise_correlation)
+
     def _learn_reward(self, key: Array) -> Row:
         """Let every part of the reward learn from what has been seen."""
         seen, terms = self.program.seen, self.program.terms
@@ -157,7 +174,9 @@ class Run:
             draw=lambda n, k, names: compiled.sample(self.replay, seen, n, k, names),
             recent=recent,
             pairs=lambda n, k: compiled.pairs(self.replay, seen, n, k),
-            act=lambda obs, k: compiled.act(self.agent.policy, obs, k),
+            act=lambda obs, k: compiled.act(
+                self.agent.policy, views.see(self.agent.view, obs, obs, self.config.sac.motion), k
+            ),
         )
         begun = time.perf_counter()
         self.parts, info = total.learn(terms, self.parts, self.world.problem, experience, key=key)
@@ -187,10 +206,11 @@ class Run:
         else:
             kept = np.asarray(self.replay.rows.reward).reshape(-1)[np.asarray(plan.pool)[: int(plan.size)]]
             row = {"reward/mean": float(kept.mean()), "reward/above_half": float((kept > 0.5).mean())}
+        noise = self._noise(rng)
         infos = []
         keys = jax.random.split(key_updates, self.calls)
         for c in range(self.calls):
-            act = policy_actions(self._timed("update", lambda: self.policy), rng)  # waits for the last call's updates
+            act = policy_actions(self._timed("update", lambda: self.policy), noise)  # waits for the last call's updates
             block = self._timed("collect", self.collector.collect, self.call_rows, act, cut=c == self.calls - 1)
             self._keep(block)
             self.agent, self.replay, info = self._timed(
@@ -256,13 +276,14 @@ class Run:
 
     # What others ask of a run
 
-    def evaluate(self, episodes: int | None = None) -> Row:
-        """Episodes with the policy's most likely actions, from the same starts each time."""
+    def evaluate(self, episodes: int | None = None, *, sampled: bool = False) -> Row:
+        """Episodes with the policy's most likely actions, or drawn ones, from the same starts each time."""
         count = episodes or self.config.watch.eval_episodes
         return evaluate(
             self.world.envs[0], self.world.spaces, self.policy,
             seeds(self.config.seed, 0, 3, count=count), self.label if self.learned else None,
             self.world.horizon or self.epoch_steps, self.collector.failures,
+            self.config.loop.noise_correlation if sampled else None,
         )  # fmt: skip
 
     def label(self, rows: Rows) -> np.ndarray:
