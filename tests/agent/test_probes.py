@@ -16,7 +16,7 @@ SETTINGS = {
     "sac.gamma": GAMMA,
     "sac.tau": 0.05,
     "sac.initial_temperature": 1e-4,  # so that values are those of the reward alone
-    "sac.target_entropy": -10.0,
+    "sac.entropy_per_action": -10.0,
     "loop.epoch_steps": 600,
     "loop.random_steps": 600,
     "loop.replay_size": 2400,
@@ -99,6 +99,6 @@ def test_actions_are_rescaled_to_odd_bounds():
 @pytest.mark.parametrize("target", [-1.0, 0.3])
 def test_entropy_reaches_its_target(target):
     """Where the reward wants one action and entropy is asked for, the temperature finds the balance."""
-    settings = {"sac.target_entropy": target, "sac.initial_temperature": 0.1}
+    settings = {"sac.entropy_per_action": target, "sac.initial_temperature": 0.1}
     agent = trained(Probe(lambda obs, action: -(action**2)), 3000, **settings)
     assert agent.history[-1]["sac/entropy"] == pytest.approx(target, abs=0.2)

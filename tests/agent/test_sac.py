@@ -219,9 +219,9 @@ def test_temperature_follows_the_entropy(state, batch, log_std, sign):
     assert np.sign(float(after.log_temperature - state.log_temperature)) == sign
 
 
-def test_target_entropy_by_default():
+def test_target_entropy_grows_with_the_action():
     assert sac.entropy_target(CONFIG, 7) == -7
-    assert sac.entropy_target(dataclasses.replace(CONFIG, target_entropy=0.5), 7) == 0.5
+    assert sac.entropy_target(dataclasses.replace(CONFIG, entropy_per_action=-0.25), 8) == -2
 
 
 def test_the_policy_climbs_q_with_entropy(state, batch):

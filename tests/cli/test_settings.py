@@ -13,12 +13,12 @@ from mural.settings.config import ConfigError, to_dict
 
 def test_flags_override_the_file_and_the_file_overrides_the_preset(tmp_path):
     file = tmp_path / "c.json"
-    file.write_text(json.dumps({"sac": {"gamma": 0.9, "tau": 0.1}, "sac.target_entropy": -1.0, "seed": 3}))
+    file.write_text(json.dumps({"sac": {"gamma": 0.9, "tau": 0.1}, "sac.entropy_per_action": -1.0, "seed": 3}))
     preset = parse(["zigzag-maze"]).config
     parsed = parse(["zigzag-maze", "--config", str(file), "--sac.gamma", "0.5"])
     assert preset == presets.resolve("zigzag-maze")
     assert (parsed.config.sac.gamma, parsed.config.sac.tau, parsed.config.seed) == (0.5, 0.1, 3)
-    assert parsed.config.sac.target_entropy == -1.0 != preset.sac.target_entropy
+    assert parsed.config.sac.entropy_per_action == -1.0 != preset.sac.entropy_per_action
     assert parsed.config.sac.batch_size == preset.sac.batch_size
     origins = {name: origin for name, _, origin in parsed.changed}
     assert (origins["sac.gamma"], origins["sac.tau"]) == ("flag", "file")

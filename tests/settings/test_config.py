@@ -165,11 +165,11 @@ def test_terminations(method, asked, meaning):
 
 
 def test_files(tmp_path):
-    (tmp_path / "a.toml").write_text("steps = 7\n[sac]\nhidden = [3, 4]\ntarget_entropy = -2\n")
-    (tmp_path / "a.json").write_text('{"steps": 7, "sac": {"hidden": [3, 4], "target_entropy": -2}}')
+    (tmp_path / "a.toml").write_text("steps = 7\n[sac]\nhidden = [3, 4]\nentropy_per_action = -2\n")
+    (tmp_path / "a.json").write_text('{"steps": 7, "sac": {"hidden": [3, 4], "entropy_per_action": -2}}')
     one, two = (from_dict(read(tmp_path / name)) for name in ("a.toml", "a.json"))
     assert one == two
-    assert (one.steps, one.sac.hidden, one.sac.target_entropy) == (7, (3, 4), -2.0)
+    assert (one.steps, one.sac.hidden, one.sac.entropy_per_action) == (7, (3, 4), -2.0)
     (tmp_path / "list.json").write_text("[1]")
     (tmp_path / "torn.json").write_text('{"steps"')
     for name, told in {"none.json": "no file", "torn.json": "cannot be read", "list.json": "table"}.items():

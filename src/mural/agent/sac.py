@@ -40,8 +40,8 @@ class SAC:
     """Discount."""
     tau: float = 0.005
     """How far the target critics move towards the critics with each update."""
-    target_entropy: float | None = None
-    """H̄, the entropy (in nats, of actions in [−1, 1]) that the temperature aims at. None: −(number of actions)."""
+    entropy_per_action: float = -1.0
+    """H̄ per number of an action: the entropy (in nats, of actions in [−1, 1]) that the temperature aims at."""
     initial_temperature: float = 1.0
     """α at the start."""
     temperature: float | None = None
@@ -103,7 +103,7 @@ def init(config: SAC, obs_size: int, action_size: int, *, key: Array) -> SACStat
 
 def entropy_target(config: SAC, action_size: int) -> float:
     """H̄."""
-    return -float(action_size) if config.target_entropy is None else config.target_entropy
+    return config.entropy_per_action * action_size
 
 
 def distribution(policy: Params, obs: Array) -> tuple[Array, Array]:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
+import jax
 import numpy as np
 from jax import Array
 
@@ -70,6 +71,8 @@ class Experience:
     """(n, key) → states s_i [n, d], later states s_j of the same episodes [n, d], steps between them [n] (≥ 0)."""
     act: Callable[[Array, Array], tuple[Array, Array]]
     """(obs, key) → actions of the current policy [n, a] and their log π [n]."""
+    width: Array | float = 0.0
+    """λ by the data: the usual distance from a visited state to its tenth neighbour."""
 
     def sample(self, n: int, key: Array, *columns: str) -> tuple[Array, ...]:
         """These columns of n transitions."""
@@ -92,6 +95,11 @@ class Part(ABC):
     def learns_from(self) -> Names:
         """What `learn` asks for: columns; `PAIRS` of states of one episode; what the `POLICY` would do."""
         return (STATES,)
+
+    @property
+    def scaled(self) -> bool:
+        """Whether it sees states in the units of the metric, which move a little with every epoch. False: raw ones."""
+        return True
 
     def init(self, problem: Problem, *, key: Array) -> PartState:
         """The state before any data: a pytree of arrays (or None)."""
@@ -124,8 +132,21 @@ class NMLPart(Classifier):
     """A classifier by conditional normalized maximum likelihood, which knows how little it knows."""
 
     @abstractmethod
+    def log_likelihoods(self, state: PartState, states: Array) -> Array:
+        """log p_{θ_y}(y | s) [n, 2] of states [n, d]: each label's likelihood after the model was fitted to it too."""
+
+    def probability(self, state: PartState, states: Array) -> Array:
+        """p(success) [n]: the likelihoods, normalised."""
+        return jax.nn.softmax(self.log_likelihoods(state, states))[:, 1]
+
+    def log_odds(self, state: PartState, states: Array) -> Array:
+        """A tenth of log p/(1 − p) [n]: 0 where nobody has been, −1 where 20,000 visits failed, above 0 at success."""
+        log_p = self.log_likelihoods(state, states)
+        return 0.1 * (log_p[:, 1] - log_p[:, 0])
+
     def regret(self, state: PartState, states: Array) -> Array:
         """log Σ_y p_{θ_y}(y | s) [n] of states [n, d]: 0 where data settle the label, log 2 where there are none."""
+        return jax.nn.logsumexp(self.log_likelihoods(state, states), axis=1)
 
 
 class Term(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -13,6 +14,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from mural.agent.replay import COLUMNS
+from mural.rewards import metric as metrics
 from mural.rewards.base import (
     PAIRS,
     POLICY,
@@ -21,16 +23,22 @@ from mural.rewards.base import (
     Experience,
     Info,
     MethodError,
+    Names,
     NMLPart,
     Part,
     PartState,
     Problem,
+    Recent,
     Term,
 )
+from mural.rewards.metric import Metric, Units
 
 PartStates = dict[str, PartState]
+"""The state of every part by its name, and the metric that they share."""
 Terms = tuple[Term, ...]
 
+METRIC = "metric"  # a name that no part may have
+METRIC_STREAM = 2**30  # of the random numbers that the metric's states are drawn by
 SPECIAL = {PAIRS, POLICY}
 BLOCK = 512  # states per compiled call: one shape, and so the same bits, whoever asks
 REPORTED = frozenset({"env_reward", *(name for name, column in COLUMNS.items() if column.report)})
@@ -40,13 +48,16 @@ def init(terms: Sequence[Term], problem: Problem, *, key: Array) -> PartStates:
     """The state of every part."""
     check(terms)
     keys = jax.random.split(key, max(len(terms), 1))
-    return {term.name: term.part.init(problem, key=k) for term, k in zip(terms, keys, strict=False)}
+    parts = {term.name: term.part.init(problem, key=k) for term, k in zip(terms, keys, strict=False)}
+    return parts | {METRIC: metrics.raw(problem.state_size)}
 
 
 def check(terms: Sequence[Term]) -> None:
     """Raise a `MethodError` for what is not a part, or names a column that there is not."""
     known = {*COLUMNS, STATES}
     for name, _, part in terms:
+        if name == METRIC:
+            raise MethodError(f"a part is called {METRIC!r}, which the states' units are: give it another name")
         if not isinstance(part, Part):
             raise MethodError(f"the part {name!r} is a {type(part).__name__}, it must derive from mural.rewards.Part")
         for where, wanted, there in (("reads", part.reads, known), ("learns_from", part.learns_from, known | SPECIAL)):
@@ -58,16 +69,51 @@ def check(terms: Sequence[Term]) -> None:
 
 
 def learn(
-    terms: Sequence[Term], parts: PartStates, problem: Problem, experience: Experience, *, key: Array
+    terms: Sequence[Term],
+    parts: PartStates,
+    problem: Problem,
+    experience: Experience,
+    units: Units = "spread",
+    *,
+    key: Array,
 ) -> tuple[PartStates, Info]:
-    """Let every part learn; what they report gets the name of the part in front."""
+    """Measure the states anew, then let every part learn; what they report gets the name of the part in front."""
     keys = jax.random.split(key, max(len(terms), 1))
-    after: PartStates = {}
+    after: PartStates = {METRIC: parts[METRIC]}
     info: Info = {}
+    if any(term.part.scaled and STATES in term.part.learns_from for term in terms):
+        visited = experience.states(metrics.STATES, jax.random.fold_in(key, METRIC_STREAM))
+        metric = metrics.refresh(units, parts[METRIC], visited, jnp.asarray(problem.examples))
+        after[METRIC] = metric
+        info[f"{METRIC}/width"] = metric.width
     for term, k in zip(terms, keys, strict=False):
-        after[term.name], report = term.part.learn(parts[term.name], problem, experience, key=k)
+        seen = scaled(after[METRIC], problem, experience) if term.part.scaled else (problem, experience)
+        after[term.name], report = term.part.learn(parts[term.name], *seen, key=k)
         info |= {f"{term.name}/{name}": value for name, value in report.items()}
     return after, info
+
+
+def scaled(metric: Metric, problem: Problem, experience: Experience) -> tuple[Problem, Experience]:
+    """What is known and what was seen, in units of the metric."""
+
+    def known(states: np.ndarray) -> np.ndarray:
+        return np.asarray(_apply(metric, jnp.asarray(np.atleast_2d(states)))).reshape(states.shape)
+
+    def draw(n: int, key: Array, names: Names) -> tuple[Array, ...]:
+        found = experience.draw(n, key, names)
+        return tuple(_apply(metric, c) if name == STATES else c for name, c in zip(names, found, strict=True))
+
+    def pairs(n: int, key: Array) -> tuple[Array, Array, Array]:
+        first, second, gap = experience.pairs(n, key)
+        return _apply(metric, first), _apply(metric, second), gap
+
+    recent = Recent({n: _apply(metric, c) if n == STATES else c for n, c in experience.recent.items()})
+    goal = None if problem.goal is None else known(problem.goal)
+    there = dataclasses.replace(problem, examples=known(problem.examples), goal=goal)
+    return there, dataclasses.replace(experience, draw=draw, recent=recent, pairs=pairs, width=metric.width)
+
+
+_apply = jax.jit(Metric.apply)
 
 
 def reads(terms: Sequence[Term]) -> frozenset[str]:
@@ -87,10 +133,17 @@ def learned(terms: Sequence[Term]) -> Terms:
 
 def label(terms: Sequence[Term], parts: PartStates, columns: Mapping[str, Array]) -> dict[str, Array]:
     """scale × reward [n] of every part."""
-    return {
-        term.name: term.scale * term.part.label(parts[term.name], *(columns[name] for name in term.part.reads))
-        for term in terms
-    }
+    found = {}
+    for name, scale, part in terms:
+        arguments = [in_units(part, parts, columns[c]) if c == STATES else columns[c] for c in part.reads]
+        found[name] = scale * part.label(parts[name], *arguments)
+    return found
+
+
+def in_units(part: Part, parts: PartStates, states: Array) -> Array:
+    """States [n, d] as a part sees them."""
+    metric: Metric = parts[METRIC]
+    return metric.apply(states) if part.scaled else states
 
 
 def total(labels: Mapping[str, Array], n: int) -> Array:
@@ -104,13 +157,15 @@ def _rewards(terms: Terms, parts: PartStates, columns: dict[str, Array]) -> Arra
 
 
 @partial(jax.jit, static_argnums=0)
-def _probability(part: Classifier, state: PartState, states: Array) -> Array:
-    return part.probability(state, states)
+def _probability(term: Term, parts: PartStates, states: Array) -> Array:
+    assert isinstance(term.part, Classifier)
+    return term.part.probability(parts[term.name], in_units(term.part, parts, states))
 
 
 @partial(jax.jit, static_argnums=0)
-def _regret(part: NMLPart, state: PartState, states: Array) -> Array:
-    return part.regret(state, states)
+def _regret(term: Term, parts: PartStates, states: Array) -> Array:
+    assert isinstance(term.part, NMLPart)
+    return term.part.regret(parts[term.name], in_units(term.part, parts, states))
 
 
 def rewards(terms: Terms, parts: PartStates, columns: Mapping[str, NDArray[np.float32]], n: int) -> NDArray[np.float32]:
@@ -125,15 +180,13 @@ def rewards(terms: Terms, parts: PartStates, columns: Mapping[str, NDArray[np.fl
 
 def probability(term: Term, parts: PartStates, states: NDArray[np.float32]) -> NDArray[np.float32]:
     """p(success) [n] of states [n, d] by a term that is a classifier."""
-    assert isinstance(term.part, Classifier)
-    found = [_probability(term.part, parts[term.name], states[index]) for index in blocks(len(states))]
+    found = [_probability(term, parts, states[index]) for index in blocks(len(states))]
     return np.concatenate(found)[: len(states)]
 
 
 def regret(term: Term, parts: PartStates, states: NDArray[np.float32]) -> NDArray[np.float32]:
     """log Σ_y p_{θ_y}(y | s) [n] of states [n, d] by a term that is an `NMLPart`."""
-    assert isinstance(term.part, NMLPart)
-    found = [_regret(term.part, parts[term.name], states[index]) for index in blocks(len(states))]
+    found = [_regret(term, parts, states[index]) for index in blocks(len(states))]
     return np.concatenate(found)[: len(states)]
 
 

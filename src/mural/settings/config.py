@@ -14,6 +14,7 @@ from typing import Any, Literal
 from mural.agent.replay import Terminations
 from mural.agent.sac import SAC
 from mural.rewards import Method, find_method
+from mural.rewards.metric import Units
 from mural.typed import ConfigError as ConfigError
 from mural.typed import build, merge
 
@@ -35,7 +36,7 @@ class Loop:
     """How collecting, labelling and learning alternate."""
 
     epoch_steps: int | None = None
-    """Environment steps per epoch; rewards learn once per epoch. None: 1000, or one episode where that is longer."""
+    """Environment steps per epoch; rewards learn once per epoch. None: at least 1000, in whole episodes."""
     random_steps: int = 1000
     """Steps with uniformly random actions before anything is learned; rounded up to whole epochs."""
     steps_per_call: int = 50
@@ -63,9 +64,9 @@ class Loop:
 class Watch:
     """What is looked at along the way, and how often."""
 
-    eval_episodes: int = 5
+    eval_episodes: int = 20
     """Episodes per evaluation, with the policy's most likely actions and the same starts each time."""
-    eval_every: int = 1
+    eval_every: int = 2
     """Epochs between evaluations."""
     checkpoint_every: int = 5
     """Epochs between checkpoints."""
@@ -101,6 +102,8 @@ class RunConfig:
     """Entries of a Dict observation that the classifier sees. None: the task's choice, or all."""
     classifier_slice: str | None = None
     """Columns of the flattened observation that the classifier sees, as 'start:stop' or '0,2'."""
+    units: Units = "spread"
+    """What the classifier measures distances in: each number of a state by its spread, or raw units."""
     reward: Method = field(default_factory=lambda: find_method("mural").config())
     """Settings of the method."""
     sac: SAC = field(default_factory=SAC)

@@ -179,7 +179,7 @@ class Run:
             ),
         )
         begun = time.perf_counter()
-        self.parts, info = total.learn(terms, self.parts, self.world.problem, experience, key=key)
+        self.parts, info = total.learn(terms, self.parts, self.world.problem, experience, self.config.units, key=key)
         info = jax.device_get(info)
         self.timing["learn"] += time.perf_counter() - begun
         return info | self.diagnostics.classifier(terms, self.parts, recent[STATES])
@@ -361,8 +361,9 @@ def recent_rows(replay: Replay, count: int) -> list[Rows]:
 
 
 def epoch_steps(config: RunConfig, horizon: int | None) -> int:
-    """Steps per epoch: as set, or 1000, or an episode of every environment; a multiple of the steps per call."""
+    """Steps per epoch: as set, or at least 1000 in whole episodes; rounded up to a multiple of the steps per call."""
     if config.loop.epoch_steps is not None:
         return config.loop.epoch_steps
-    least = max(1000, (horizon or 0) * config.loop.environments)
-    return math.ceil(least / config.loop.steps_per_call) * config.loop.steps_per_call
+    episode = (horizon or 1000) * config.loop.environments
+    steps = math.ceil(1000 / episode) * episode
+    return math.ceil(steps / config.loop.steps_per_call) * config.loop.steps_per_call

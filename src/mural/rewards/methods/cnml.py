@@ -18,6 +18,7 @@ from jax import Array
 from mural.rewards import grid
 from mural.rewards.base import Experience, Info, NMLPart, Problem, Term, register_method
 from mural.rewards.grid import Box
+from mural.rewards.methods.cnml_kernel import KernelCNML
 
 WIDEN = 0.25  # how far beyond the first data and the examples the box reaches, in longest edges of theirs
 MOST_CELLS = 2**22
@@ -82,15 +83,15 @@ class TabularCNML(NMLPart):
             where = region(self, problem, np.asarray(recent))
         return _count(self, TabularState(where, state.visits, state.successes), recent, jnp.asarray(problem.examples))
 
-    def probability(self, state: TabularState, states: Array) -> Array:
-        """p(success) [n] of states [n, d]."""
-        n, g = self._counts(state, states)
-        return (g + 1) / (n + g + 2)
+    @property
+    def scaled(self) -> bool:
+        """Cells stay where they are."""
+        return False
 
-    def regret(self, state: TabularState, states: Array) -> Array:
-        """log Σ_y p_{θ_y}(y | s) [n]: each label is one more point in the cell."""
+    def log_likelihoods(self, state: TabularState, states: Array) -> Array:
+        """log p_{θ_y}(y | s) [n, 2]: each label is one more point in the cell."""
         n, g = self._counts(state, states)
-        return jnp.log((n + g + 2) / (n + g + 1))
+        return jnp.log(jnp.stack([n + 1, g + 1], axis=1)) - jnp.log(n + g + 1)[:, None]
 
     def _counts(self, state: TabularState, states: Array) -> tuple[Array, Array]:
         """N and G [n] in the cells of the states."""
@@ -158,15 +159,14 @@ class LogisticCNML(NMLPart):
         stand_for = jnp.asarray([experience.size / self.negatives, each], jnp.float32)
         return _fit(self, where, states, examples, stand_for)
 
-    def probability(self, state: LogisticState, states: Array) -> Array:
-        """p(success) [n] of states [n, d]."""
-        failure, success = self._likelihoods(state, states)
-        return success / (failure + success)
+    @property
+    def scaled(self) -> bool:
+        """It scales states to its own box."""
+        return False
 
-    def regret(self, state: LogisticState, states: Array) -> Array:
-        """log Σ_y p_{θ_y}(y | s) [n]."""
-        failure, success = self._likelihoods(state, states)
-        return jnp.log(failure + success)
+    def log_likelihoods(self, state: LogisticState, states: Array) -> Array:
+        """log p_{θ_y}(y | s) [n, 2]."""
+        return jnp.log(jnp.stack(self._likelihoods(state, states), axis=1))
 
     def _likelihoods(self, state: LogisticState, states: Array) -> tuple[Array, Array]:
         """p_{θ_y}(y | s) [n] of failure and of success."""
@@ -245,8 +245,10 @@ def _fit(
 class CNML:
     """Exact CNML on all data, for small problems: what MURAL's reward would be without approximation."""
 
-    model: Literal["tabular", "logistic"] = "tabular"
-    """Which model CNML is exact for: counts of cells, or logistic regression on features."""
+    model: Literal["kernel", "tabular", "logistic"] = "kernel"
+    """Which model CNML is exact for: kernel counts, counts of cells, or logistic regression on features."""
+    kernel: KernelCNML = field(default_factory=KernelCNML)
+    """Settings of the kernel counts."""
     tabular: TabularCNML = field(default_factory=TabularCNML)
     """Settings of the counts."""
     logistic: LogisticCNML = field(default_factory=LogisticCNML)
@@ -256,4 +258,4 @@ class CNML:
 
     def terms(self) -> tuple[Term, ...]:
         """The classifier chosen."""
-        return (Term("classifier", self.scale, self.tabular if self.model == "tabular" else self.logistic),)
+        return (Term("classifier", self.scale, getattr(self, self.model)),)

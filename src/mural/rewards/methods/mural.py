@@ -15,14 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from mural.nml import meta, mle, mlp, proposals
+from mural.nml import kernel, meta, mle, mlp, proposals
 from mural.nml.descent import Fit
 from mural.nml.meta import MetaNML
 from mural.nml.weights import Data, subset
+from mural.rewards import dataset
 from mural.rewards.base import Experience, Info, NMLPart, Problem, Term, register_method
 from mural.rewards.methods.oracle import Reported
-
-AUTO_WIDTH = 0.1  # kernel_width=None: this share of the spread of the first states and the examples
 
 
 class NMLState(NamedTuple):
@@ -38,10 +37,11 @@ class NMLState(NamedTuple):
 class NMLClassifier(NMLPart):
     """p(success | state) by conditional normalized maximum likelihood, one gradient step per query and label."""
 
-    hidden: tuple[int, ...] = (256, 256)
+    hidden: tuple[int, ...] = (128, 128)
     """Widths of the hidden layers."""
-    kernel_width: float | None = 0.5
-    """λ_dist, in units of the state: points further away count for less than a tenth. None: from the first data."""
+    kernel_width: float | None = None
+    """λ_dist: points further away count for less than a tenth. None: the usual distance between visited states and
+    their tenth neighbours, measured anew every epoch."""
     query_weight: float = 1.0
     """k_query: how many points a query counts for."""
     step_size: float = 0.1
@@ -52,8 +52,10 @@ class NMLClassifier(NMLPart):
     """Examples in D, drawn with replacement (paper: 1024); together as heavy as the replay states. 0: none."""
     counts: bool = True
     """Each point of D stands for replay size / negatives points, as CNML on all data asks. Off: one (paper)."""
-    counts_cap: float = 50.0
-    """The most that a point of D stands for."""
+    spare: bool = True
+    """Do not hold visited states against success that cannot be told from an example. Off: all of them (paper)."""
+    reward: Literal["probability", "log_odds"] = "log_odds"
+    """p(success) (paper), or a tenth of log p/(1 − p), which does not saturate around the examples."""
     meta_training: bool = True
     """Train for the answer after the step. Off: plain cross-entropy on D, the same step when asked (ablation)."""
     query_in_every_batch: bool = True
@@ -115,10 +117,10 @@ class NMLClassifier(NMLPart):
         """Draw D, meta-train on it, keep the points that queries adapt on."""
         keys = jax.random.split(key, 5)
         first = int(state.epochs) == 0
-        data = self._draw(problem, experience, key=keys[0])
-        width = state.kernel_width
-        if first and self.kernel_width is None:
-            width = AUTO_WIDTH * jnp.sqrt(jnp.sum(jnp.var(data.x, axis=0)))
+        data = dataset.draw(
+            problem, experience, self.negatives, self.positives, counts=self.counts, spare=self.spare, key=keys[0]
+        )
+        width = jnp.float32(experience.width if self.kernel_width is None else self.kernel_width)
         network = state.network if self.warm_start else self._fresh(problem.state_size, key=keys[1])
         rounds = self.first_epochs if first or not self.warm_start else self.epochs
         info: Info = {"loss": jnp.float32(jnp.nan)}
@@ -126,40 +128,24 @@ class NMLClassifier(NMLPart):
             network, info = self._train(network, data, width, key=k)
         support = _subset(data, self.adapt_points, key=keys[3])
         after = NMLState(network, support, width, state.epochs + 1)
-        report = {"loss": jnp.mean(info["loss"]), "represents": data.represents[0]}
+        report = {"loss": jnp.mean(info["loss"]), "represents": jnp.max(data.represents)}
         report |= _report(self, after, jnp.asarray(problem.examples), experience.states(512, keys[4]))
         return after, report
-
-    def _draw(self, problem: Problem, experience: Experience, *, key: Array) -> Data:
-        """D: replay states (label 0) and examples (label 1), each standing for its share of the replay."""
-        key_replay, key_examples = jax.random.split(key)
-        x = [experience.states(self.negatives, key_replay)]
-        if self.positives:
-            examples = jnp.asarray(problem.examples)
-            x.append(examples[jax.random.randint(key_examples, (self.positives,), 0, examples.shape[0])])
-        share = min(max(experience.size / self.negatives, 1.0), self.counts_cap) if self.counts else 1.0
-        balance = self.negatives / max(self.positives, 1)
-        y = np.repeat([0, 1], [self.negatives, self.positives]).astype(np.int32)
-        represents = np.where(y == 1, share * balance, share).astype(np.float32)
-        return Data(jnp.concatenate(x), jnp.asarray(y), jnp.asarray(represents))
 
     def _train(self, network: Fit, data: Data, width: Array, *, key: Array) -> tuple[Fit, Info]:
         if self.meta_training:
             return meta.epoch(self.config(), network, data, width, self.learning_rate, key=key)
         return mle.epoch(mle.MLE(), network, data, self.learning_rate, key=key)
 
-    def probability(self, state: NMLState, states: Array) -> Array:
-        """p_meta-NML(success | state) [n]: the reward."""
-        return jax.nn.softmax(self._log_likelihoods(state, states))[:, 1]
-
-    def regret(self, state: NMLState, states: Array) -> Array:
-        """log Σ_y p_{θ_y}(y | state) [n], θ_y one gradient step from θ."""
-        return jax.nn.logsumexp(self._log_likelihoods(state, states), axis=1)
-
-    def _log_likelihoods(self, state: NMLState, states: Array) -> Array:
+    def log_likelihoods(self, state: NMLState, states: Array) -> Array:
+        """log p_{θ_y}(y | s) [n, 2], θ_y one gradient step from θ."""
         return meta.log_likelihoods(
             self.config(), state.network.params, state.support, states, state.kernel_width, key=jax.random.key(0)
         )
+
+    def label(self, state: NMLState, states: Array) -> Array:
+        """r(s): p_meta-NML(success | s), or its log-odds."""
+        return self.log_odds(state, states) if self.reward == "log_odds" else self.probability(state, states)
 
     def prior(self, state: NMLState, states: Array) -> Array:
         """p(success | state) [n] of the same network before any adaptation."""
@@ -173,11 +159,20 @@ _subset = partial(jax.jit, static_argnums=1)(subset)
 def _report(part: NMLClassifier, state: NMLState, examples: Array, states: Array) -> Info:
     """How sure the classifier is of the examples and of visited states, and how much of that is adaptation."""
     p = part.probability(state, states)
+    beyond = jnp.roll(states, 1, axis=0) + jnp.roll(states, 2, axis=0) - states
     return {
+        "kernel_gap": kernel_gap(part, state, states),
+        "kernel_gap_beyond": kernel_gap(part, state, beyond),
         "p_examples": jnp.mean(part.probability(state, examples)) if examples.shape[0] else jnp.float32(jnp.nan),
         "p_replay": jnp.mean(p),
         "adaptation": jnp.mean(jnp.abs(p - part.prior(state, states))),
     }
+
+
+def kernel_gap(part: NMLClassifier, state: NMLState, states: Array) -> Array:
+    """mean |p_meta-NML − p_kernel|: how far the network is from CNML by kernel counts on the same points."""
+    counted = jax.nn.softmax(kernel.log_likelihoods(state.support, states, state.kernel_width))[:, 1]
+    return jnp.mean(jnp.abs(part.probability(state, states) - counted))
 
 
 @register_method("mural")

@@ -44,6 +44,11 @@ class RND(Part):
     clip: float = 10.0
     """The bonus is at most this: far from all data the error grows without bound."""
 
+    @property
+    def scaled(self) -> bool:
+        """It normalises states by all that it has seen; units that move would look like news."""
+        return False
+
     def init(self, problem: Problem, *, key: Array) -> RNDState:
         """Two networks of the same shape and different weights."""
         key_target, key_predictor = jax.random.split(key)

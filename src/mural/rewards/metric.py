@@ -1,0 +1,74 @@
+"""A metric without units: how far two states are apart, judged from the data alone.
+
+Each number of a state is divided by its spread among the visited states. Two rules go with that. What hardly ever moves
+(a ball that nobody has lifted) has a floor, tied to the spread of visits and examples together: a small move of it is
+far, and not infinitely far. And a number counts by its *relevance*, the share of that common spread which the examples
+alone do not have: where the examples vary as much as the visits (the pose of an ant that only has to be somewhere),
+success does not depend on it.
+
+The kernel's width λ is the usual distance, so measured, from a visited state to its tenth neighbour.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from mural.nml.kernel import neighbour_distance
+
+Units = Literal["spread", "raw"]
+
+STATES = 2048  # visited states that the metric is taken from
+QUERIES = 512  # of them, those whose neighbours are looked for
+NEIGHBOUR = 10
+FLOOR = 0.1  # of the common spread: the least that a number is divided by
+LEAST_RELEVANCE = 0.01
+LEAST_WIDTH = 0.1  # λ where nothing has moved yet
+MEMORY = 0.5  # of the last epoch's λ
+PRECISION = 1e-5  # of a number's size: differences below are rounding
+
+
+class Metric(NamedTuple):
+    """s ↦ (s − centre)/scale, and the kernel's width λ after it (0: not known yet)."""
+
+    centre: Array  # [d]
+    scale: Array  # [d]
+    width: Array  # []
+
+    def apply(self, states: Array) -> Array:
+        """States [n, d] in units of the metric."""
+        return (states - self.centre[None]) / self.scale[None]
+
+
+def raw(size: int) -> Metric:
+    """States as they are."""
+    return Metric(jnp.zeros(size), jnp.ones(size), jnp.zeros(()))
+
+
+def spread(states: Array, examples: Array) -> tuple[Array, Array]:
+    """Centre and scale [d] for visited states [n, d] and examples [m, d]; without examples, mean and deviation."""
+    mean, var = jnp.mean(states, axis=0), jnp.var(states, axis=0)
+    size = PRECISION * jnp.max(jnp.abs(states), axis=0)
+    if examples.shape[0] == 0:
+        scale = jnp.sqrt(var)
+        return mean, jnp.where(scale > size, scale, 1.0)
+    goal, own = jnp.mean(examples, axis=0), jnp.var(examples, axis=0)
+    common = (var + own) / 2 + (mean - goal) ** 2 / 4
+    scale = jnp.sqrt(jnp.maximum(var, FLOOR**2 * common))
+    relevance = jnp.maximum(1 - own / jnp.where(common > 0, common, 1.0), LEAST_RELEVANCE)
+    return (mean + goal) / 2, jnp.where(scale > size, scale / relevance, 1.0)
+
+
+@partial(jax.jit, static_argnums=0)
+def refresh(units: Units, before: Metric, states: Array, examples: Array) -> Metric:
+    """The metric for visited states [n, d] and examples [m, d] (raw units: only its width); λ moves half of the way."""
+    centre, scale = spread(states, examples) if units == "spread" else (before.centre, before.scale)
+    x = (states - centre[None]) / scale[None]
+    found = jnp.median(neighbour_distance(x[:QUERIES], x, NEIGHBOUR))
+    found = jnp.maximum(found, LEAST_WIDTH) if units == "spread" else jnp.where(found > 0, found, 1.0)
+    width = jnp.where(before.width > 0, MEMORY * before.width + (1 - MEMORY) * found, found)
+    return Metric(centre, scale, width)
