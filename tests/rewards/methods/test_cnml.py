@@ -11,6 +11,7 @@ from mural.nml.logistic import Logistic
 from mural.nml.tabular import Grid
 from mural.rewards.base import METHODS, Problem
 from mural.rewards.methods.cnml import LogisticCNML, TabularCNML, TooManyCellsError
+from mural.rewards.methods.cnml_kernel import KernelCNML
 from tests.rewards import synthetic
 
 KEY, PROBLEM = jax.random.key(0), synthetic.problem()
@@ -99,3 +100,20 @@ def test_method_and_what_it_cannot_do():
     for part in (TabularCNML(), LogisticCNML()):
         with pytest.raises(TooManyCellsError, match="--method mural"):
             part.init(wide, key=KEY)
+
+
+def test_kernel_rewards_are_counts_in_closed_form():
+    part = KernelCNML(kernel_width=0.8, negatives=64, positives=32, spare=False, reward="probability")
+    experience = dataclasses.replace(synthetic.corridor(), size=1000)
+    empty = part.init(PROBLEM, key=KEY)
+    np.testing.assert_array_equal(probability(part, empty, jnp.asarray(QUERIES)), 0.5)
+    state, info = part.learn(empty, PROBLEM, experience, key=KEY)
+    x, y, represents = (np.asarray(a, float) for a in state.support)
+    weights = represents * np.exp(-2.3 * np.linalg.norm(QUERIES[:, None] - x[None], axis=-1) / 0.8)
+    k0, k1 = (weights[:, y == label].sum(axis=1) for label in (0, 1))
+    np.testing.assert_allclose(synthetic.label(part, state, synthetic.at(QUERIES)), (k1 + 1) / (k0 + k1 + 2), rtol=1e-3)
+    odds = synthetic.label(dataclasses.replace(part, reward="log_odds"), state, synthetic.at(QUERIES))
+    np.testing.assert_allclose(odds, 0.1 * np.log((k1 + 1) / (k0 + 1)), atol=1e-4)
+    regret = np.asarray(part.regret(state, jnp.asarray(QUERIES)))
+    np.testing.assert_allclose(regret, np.log((k0 + k1 + 2) / (k0 + k1 + 1)), atol=1e-5)
+    assert float(info["p_examples"]) > 0.9 > 0.1 > float(info["p_replay"])

@@ -1,0 +1,92 @@
+"""A metric without units: the same distances whatever the units, and each of its rules alone."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from mural.rewards import metric as metrics
+
+rng = np.random.default_rng(0)
+VISITED = rng.normal([0, 0, 5], [1.0, 2.0, 0.1], (600, 3)).astype(np.float32)
+EXAMPLES = rng.normal([4, 4, 5.5], [0.1, 0.2, 0.05], (50, 3)).astype(np.float32)
+
+
+def measured(states=VISITED, examples=EXAMPLES, before=None, units="spread"):
+    before = metrics.raw(states.shape[1]) if before is None else before
+    return metrics.refresh(units, before, jnp.asarray(states), jnp.asarray(examples))
+
+
+def by_hand(states, examples):
+    """Scale and λ, slowly."""
+    common = np.sqrt(states.var(0) / 2 + examples.var(0) / 2 + (states.mean(0) - examples.mean(0)) ** 2 / 4)
+    relevance = 1 - examples.var(0) / common**2
+    scale = np.maximum(states.std(0), 0.1 * common) / relevance
+    x = states / scale
+    return scale, np.median(np.sort(cdist(x[: metrics.QUERIES], x), axis=1)[:, 10])
+
+
+def test_by_hand():
+    found = measured()
+    scale, width = by_hand(VISITED.astype(float), EXAMPLES.astype(float))
+    np.testing.assert_allclose(found.scale, scale, rtol=1e-4)
+    assert float(found.width) == pytest.approx(width, rel=1e-3)
+    np.testing.assert_allclose(found.centre, (VISITED.mean(0) + EXAMPLES.mean(0)) / 2, rtol=1e-4)
+
+
+@pytest.mark.parametrize("factor", [1e-4, 1.0, 1e4])
+def test_units_and_origin_do_not_matter(factor):
+    factors, shift = np.float32([1.0, factor, 1.0]), np.float32([0.0, 3 * factor, -2.0])
+    plain, other = measured(), measured(VISITED * factors + shift, EXAMPLES * factors + shift)
+    assert float(other.width) == pytest.approx(float(plain.width), rel=1e-3)
+    np.testing.assert_allclose(
+        other.apply(jnp.asarray(VISITED * factors + shift)), plain.apply(jnp.asarray(VISITED)), atol=2e-2
+    )
+
+
+def test_what_nobody_has_moved_is_far_when_it_moves():
+    """A ball on the table in all visits, lifted in all examples: the floor decides, and it is finite."""
+    still = VISITED.copy()
+    still[:, 2] = 5.0
+    found = measured(still)
+    lift = float(EXAMPLES[:, 2].mean() - 5.0)
+    assert 10 < lift / float(found.scale[2]) < 30
+    moved = measured(np.concatenate([still, np.tile(EXAMPLES, (6, 1))]))
+    assert lift / float(moved.scale[2]) < 5  # and relaxes once it is lifted often
+
+
+def test_numbers_in_which_examples_and_visits_do_not_differ_hardly_count():
+    """The ant's pose: as varied in the examples as anywhere."""
+    pose = [rng.normal(0, 1, (n, 8)).astype(np.float32) for n in (600, 50)]
+    found = measured(np.concatenate([VISITED, pose[0]], axis=1), np.concatenate([EXAMPLES, pose[1]], axis=1))
+    x = np.asarray(found.apply(jnp.asarray(np.concatenate([VISITED, pose[0]], axis=1))))
+    assert x[:, 3:].var(axis=0).sum() < 0.5 < x[:, :3].var(axis=0).sum()
+
+
+def test_states_that_have_not_moved_at_all():
+    """The hand's object in the first epoch: λ has a floor, and nothing is NaN."""
+    found = measured(np.full((300, 3), 7.0, np.float32), np.full((20, 3), 7.0, np.float32))
+    assert float(found.width) == np.float32(metrics.LEAST_WIDTH)
+    np.testing.assert_array_equal(found.scale, 1)
+    assert np.isfinite(np.asarray(found.apply(jnp.ones((2, 3))))).all()
+
+
+def test_rounding_is_not_movement():
+    """One in ten million of a large number is the resolution of single precision."""
+    noisy = VISITED.copy()
+    noisy[:, 2] = 1e6 + rng.normal(0, 0.05, 600)
+    there = EXAMPLES.copy()
+    there[:, 2] = 1e6
+    assert float(measured(noisy, there).scale[2]) == 1
+
+
+def test_the_width_moves_half_of_the_way():
+    first = measured()
+    second = measured(VISITED[:100], before=first)
+    alone = measured(VISITED[:100])
+    assert float(second.width) == pytest.approx((float(first.width) + float(alone.width)) / 2, rel=1e-5)
+
+
+def test_without_examples():
+    found = measured(examples=np.zeros((0, 3), np.float32))
+    np.testing.assert_allclose(found.scale, VISITED.std(0), rtol=1e-4)
