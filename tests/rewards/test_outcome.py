@@ -244,8 +244,8 @@ def test_files_run_no_code_and_must_fit(tmp_path):
         ({"format": np.array(2)}, "its format is 2 and this program reads 1"),
         ({"about": np.array("{")}, "can go on with"),
         ({"about": np.array(json.dumps(about | {"method": "mine"}))}, "there is no method 'mine'"),
-        ({"about": np.array(json.dumps(about | {"seen": 7}))}, "states of 7|no states"),
-        ({"parts.classifier.visits": np.zeros(3, np.int32)}, "parts.classifier.visits|classifier.visits"),
+        ({"about": np.array(json.dumps(about | {"seen": 7}))}, r"remembers states \(0, 2\), and 7 were seen"),
+        ({"parts.classifier.visits": np.zeros(3, np.int32)}, "of another shape or type: classifier.visits"),
     ):
         np.savez(path, **(good | change))
         with pytest.raises(RewardFileError, match=told):

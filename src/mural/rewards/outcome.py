@@ -148,11 +148,11 @@ class OutcomeReward:
             about = json.loads(str(arrays["about"]))
             method, config = find_method(about["method"]), about["config"]
             reward = cls(arrays["examples"], method.name, config, about["seed"], about["memory"])
-            visited = checked_states(arrays["visited"], (reward.examples.shape[1],), "") if about["seen"] else ()
-            if len(visited) != min(about["seen"], about["memory"]):
-                raise RewardFileError(f"it remembers {len(visited)} states of {about['seen']}")
-            reward._memory.states[: len(visited)] = visited
             reward._memory.seen, reward.updates = int(about["seen"]), int(about["updates"])
+            remembered, visited = reward._memory.states[: reward._memory.held], arrays["visited"]
+            if visited.shape != remembered.shape or not np.isfinite(visited).all():
+                raise RewardFileError(f"it remembers states {visited.shape}, and {about['seen']} were seen")
+            remembered[:] = visited
             leaves = {name.removeprefix("parts."): leaf for name, leaf in arrays.items() if name.startswith("parts.")}
             reward._parts = trees.restore(reward._parts, leaves)
         except (KeyError, TypeError, ValueError) as error:
