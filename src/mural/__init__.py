@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mural.inputs.examples import SuccessExamples
     from mural.nml import CNMLClassifier, MetaNMLClassifier, MLEClassifier
     from mural.rewards import register_method
+    from mural.rewards.outcome import OutcomeReward
 
 # Imported when first used: `load_policy` must work on a robot without JAX, and `mural --help` at once.
 _HOMES = {
@@ -19,6 +20,7 @@ _HOMES = {
     "CNMLClassifier": "mural.nml",
     "MLEClassifier": "mural.nml",
     "MetaNMLClassifier": "mural.nml",
+    "OutcomeReward": "mural.rewards.outcome",
     "SuccessExamples": "mural.inputs.examples",
     "check_env": "mural.inputs.checks",
     "check_examples": "mural.inputs.checks",
@@ -31,6 +33,7 @@ __all__ = [
     "CNMLClassifier",
     "MLEClassifier",
     "MetaNMLClassifier",
+    "OutcomeReward",
     "SuccessExamples",
     "check_env",
     "check_examples",

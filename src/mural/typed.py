@@ -12,8 +12,10 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from mural.errors import MuralError
 
-class ConfigError(ValueError):
+
+class ConfigError(MuralError, ValueError):
     """Settings that do not fit together, or are not known; the message says which and what would do."""
 
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import mural
+from mural import trees
 from mural.settings.config import ConfigError
-from mural.storage import checkpoint, trees
+from mural.storage import checkpoint
 from mural.storage.folder import Recorder, RunFolder, RunningError, UnsavedError
 from mural.training.collect import EnvironmentFailure
 from mural.training.run import BrokenOffError, DivergenceError

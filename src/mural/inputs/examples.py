@@ -34,6 +34,10 @@ class SuccessExamples:
     """The whole flattened observations [m, o], where they are known."""
     provenance: str
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The states: what `mural.OutcomeReward` and NumPy take examples for."""
+        return np.array(self.states, dtype, copy=copy)
+
     def __repr__(self) -> str:
         whole = "" if self.observations is None else f", observations {list(self.observations.shape)}"
         return f"SuccessExamples(states {list(self.states.shape)}{whole}, provenance {self.provenance!r})"

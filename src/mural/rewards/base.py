@@ -22,6 +22,7 @@ from jax import Array
 
 from mural.agent.replay import Terminations
 from mural.agent.sac import SOFT_TD, Objective
+from mural.errors import MuralError
 
 PartState = Any
 Info = dict[str, Array]
@@ -199,7 +200,7 @@ class MethodError(TypeError):
     """What was to be registered is not a method, or a part of it not a `Part`; the message says what is missing."""
 
 
-class NotOfStatesError(ValueError):
+class NotOfStatesError(MuralError, ValueError):
     """The reward of states was asked for, and this reward depends on more than states."""
 
 

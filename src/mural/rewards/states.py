@@ -7,28 +7,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mural.errors import MuralError
+
 Floats = NDArray[np.float32]
 
 
-class StatesError(ValueError):
+class StatesError(MuralError, ValueError):
     """States that a reward cannot be learned from or asked for; the message says what is wrong with them."""
 
 
-def checked_states(states: Any, widths: tuple[int, ...], needed: str) -> Floats:
+def checked_states(states: Any, widths: tuple[int, ...], needed: str, what: str = "states") -> Floats:
     """States [n, d] in single precision: finite, at least one, as wide as one of `widths`. A single one is [1, d]."""
     try:
         with np.errstate(over="ignore"):  # what single precision cannot hold becomes infinite, and is named below
             rows = np.atleast_2d(np.asarray(states, np.float32))
     except (TypeError, ValueError) as error:
-        raise StatesError(f"states are not an array of numbers ({error}); {needed}") from None
+        raise StatesError(f"{what} are not an array of numbers ({error}); {needed}") from None
     if rows.size == 0:
-        raise StatesError(f"there are no states: their shape is {np.shape(states)}; {needed}")
+        raise StatesError(f"there are no {what}: their shape is {np.shape(states)}; {needed}")
     if rows.ndim != 2 or rows.shape[1] not in widths:
-        raise StatesError(f"states have shape {np.shape(states)}; {needed}")
+        raise StatesError(f"{what} have shape {np.shape(states)}; {needed}")
     wrong = np.argwhere(~np.isfinite(rows))
     if len(wrong):
         row, column = (int(i) for i in wrong[0])
-        raise StatesError(f"states[{row}, {column}] is {rows[row, column]}, which is not finite")
+        raise StatesError(f"{what}[{row}, {column}] is {rows[row, column]}, which is not finite")
     return rows
 
 

@@ -52,6 +52,18 @@ def init(terms: Sequence[Term], problem: Problem, *, key: Array) -> PartStates:
     return parts | {METRIC: metrics.raw(problem.state_size)}
 
 
+def first_keys(seed: int) -> tuple[Array, Array]:
+    """Keys of the first weights of the agent and of the reward."""
+    agent, reward = jax.random.split(jax.random.fold_in(jax.random.key(seed), 2**31 - 1))
+    return agent, reward
+
+
+def epoch_keys(seed: int, epoch: int) -> tuple[Array, Array, Array]:
+    """Keys of an epoch: what the reward learns, what is drawn for the agent, what the agent learns."""
+    learn, plan, updates = jax.random.split(jax.random.fold_in(jax.random.key(seed), epoch), 3)
+    return learn, plan, updates
+
+
 def check(terms: Sequence[Term]) -> None:
     """Raise a `MethodError` for what is not a part, or names a column that there is not."""
     known = {*COLUMNS, STATES}

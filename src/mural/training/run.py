@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from mural import trees
 from mural.agent import replay as replay_buffer
 from mural.agent import sac
 from mural.agent import view as views
@@ -22,7 +23,6 @@ from mural.inputs.world import World, require
 from mural.rewards import Experience, NotOfStatesError, find_method, total
 from mural.rewards.base import STATES, Recent
 from mural.settings.config import ConfigError, RunConfig
-from mural.storage import trees
 from mural.training import compiled
 from mural.training.collect import (
     Act,
@@ -83,8 +83,7 @@ class Run:
                 "the reward first learns"
             )
         self.collector = Collector(world.envs, spaces, failures)
-        self.key = jax.random.key(config.seed)
-        key_agent, key_reward = jax.random.split(jax.random.fold_in(self.key, 2**31 - 1))
+        key_agent, key_reward = total.first_keys(config.seed)
         self.agent = sac.init(config.sac, spaces.obs_size, spaces.action_size, key=key_agent)
         self.parts = total.init(self.program.terms, world.problem, key=key_reward)
         self.replay = replay_buffer.create(rows, loop.environments, spaces.obs_size, spaces.action_size)
@@ -123,7 +122,7 @@ class Run:
         self._require_whole()
         self.midway = True
         begun = time.perf_counter()
-        key_learn, key_plan, key_updates = jax.random.split(jax.random.fold_in(self.key, self.epoch), 3)
+        key_learn, key_plan, key_updates = total.epoch_keys(self.config.seed, self.epoch)
         rng = np.random.default_rng([self.config.seed, self.epoch, 1])
         self.collector.restart(seeds(self.config.seed, self.epoch, 2, count=len(self.world.envs)))
         self.timing = dict.fromkeys(("learn", "label", "collect", "update", "evaluate"), 0.0)

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from safetensors import numpy as safetensors
 
 from mural.nml import mlp
-from mural.storage.trees import StructureError, flatten, restore
+from mural.trees import StructureError, flatten, restore
 
 
 class Pair(NamedTuple):

@@ -1,0 +1,269 @@
+"""The reward as an object: any method of states, the bits of a training run, and errors that say what to do."""
+
+import json
+import pickle
+import zipfile
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+import mural
+from mural.inputs.examples import SuccessExamples
+from mural.rewards import METHODS, NotOfStatesError, UnknownMethodError
+from mural.rewards.base import STATES
+from mural.rewards.outcome import NoRegretError, NotUpdatedError, RewardFileError
+from mural.rewards.states import Memory, StatesError
+from mural.settings.config import to_dict
+from mural.typed import ConfigError
+from tests.rewards.tiny import shrink
+from tests.training import small
+
+EXAMPLES = np.random.default_rng(0).uniform(0.8, 1, (30, 2)).astype(np.float32)
+VISITED = np.random.default_rng(1).uniform(-1, 0.3, (2, 200, 2)).astype(np.float32)
+OF_STATES = ["cnml", "mural", "mural-negatives", "mural-no-meta", "vae-density", "vice", "vice-rnd"]
+OTHERS = {
+    "ddl": "learns from pairs",
+    "icm": "'bonus' depends on obs and action and next_obs",
+    "rce": "learns no reward: its critic",
+    "sac": "learns no reward: the environment tells",
+    "sac-distance": "learns no reward",
+    "sac-sparse": "learns no reward",
+    "vice-count": "depends on xy",
+}
+
+
+def make(method="cnml", **options):
+    return mural.OutcomeReward(EXAMPLES, method, to_dict(shrink(METHODS[method].config())), **options)
+
+
+@pytest.fixture(scope="module", params=OF_STATES)
+def learned(request):
+    reward = make(request.param, seed=3)
+    for states in VISITED:
+        reward.update(states)
+    return reward
+
+
+def test_every_method_is_one_or_the_other():
+    ours = {name for name, spec in METHODS.items() if spec.config.__module__.startswith("mural.")}
+    assert ours == {*OF_STATES, *OTHERS}
+
+
+def test_success_is_worth_more_than_what_was_visited(learned):
+    rewards = learned(np.concatenate([EXAMPLES, VISITED[1]]))
+    assert rewards.shape == (230,)
+    assert rewards.dtype == np.float32
+    assert np.isfinite(rewards).all()
+    assert rewards[:30].mean() > rewards[30:].mean()
+    one = learned(EXAMPLES[0])
+    assert isinstance(one, float)
+    assert one == rewards[0]
+
+
+def test_a_saved_reward_goes_on_as_if_nothing_had_happened(learned, tmp_path):
+    learned.save(tmp_path / "deep" / "reward.npz")
+    loaded = mural.OutcomeReward.load(tmp_path / "deep" / "reward.npz")
+    assert repr(loaded) == repr(learned)
+    assert "2 updates" in repr(loaded)
+    np.testing.assert_array_equal(loaded.examples, EXAMPLES)
+    again = mural.OutcomeReward.load(tmp_path / "deep" / "reward.npz")
+    np.testing.assert_array_equal(loaded(VISITED[0]), learned(VISITED[0]))
+    reports = [reward.update(VISITED[1] + 0.1) for reward in (loaded, again)]
+    assert json.dumps(reports[0]) == json.dumps(reports[1])
+    np.testing.assert_array_equal(loaded(VISITED[0]), again(VISITED[0]))
+
+
+@pytest.mark.parametrize("method", sorted(OTHERS))
+def test_methods_that_are_no_reward_of_states(method):
+    with pytest.raises(NotOfStatesError, match=OTHERS[method]):
+        mural.OutcomeReward(EXAMPLES, method)
+
+
+def test_the_policy_and_the_environment_are_not_there():
+    with pytest.raises(NotOfStatesError, match="learns from next_obs and policy"):
+        mural.OutcomeReward(EXAMPLES, "vice", {"classifier.policy_term": True})
+    with pytest.raises(NotOfStatesError, match="'environment' depends on env_reward"):
+        mural.OutcomeReward(EXAMPLES, "mural", {"env_scale": 1.0})
+
+
+@pytest.mark.parametrize("method", ["mural", "vice", "cnml"])
+def test_the_bits_of_a_training_run(method):
+    """The same examples, seed and states, an epoch per update: the reward of the run, and of its own transitions."""
+    settings = small.MURAL if method == "mural" else small.SETTINGS
+    agent = mural.Agent(small.Field(), small.examples(), method=method, seed=5, config=settings)
+    agent.learn(240, progress=False)  # an epoch of random steps, three that learn
+    run = agent.run
+    rows = jax.tree.map(lambda column: np.asarray(column[:240, 0]), run.replay.rows)
+    reward = mural.OutcomeReward(run.world.problem.examples, method, to_dict(agent.config.reward), seed=5)
+    for epoch in range(3):
+        reward.update(rows.next_obs[60 * epoch : 60 * (epoch + 1)])
+    np.testing.assert_array_equal(reward(rows.next_obs), agent.reward(rows.next_obs))
+    np.testing.assert_array_equal(reward(rows.next_obs), run.label(rows))
+    assert len(set(reward(rows.next_obs).tolist())) > 4  # not all the same
+
+
+def test_counts_by_hand():
+    reward = mural.OutcomeReward([[0.9, 0.9]], "cnml", {"tabular.bins": 2, "tabular.low": -1, "tabular.high": 1})
+    reward.update([[-0.5, -0.5], [-0.5, -0.4], [-0.5, 0.5]])
+    places = [[-0.1, -0.1], [0.1, -0.1], [0.5, 0.5]]  # two visits; nothing; the example, as heavy as the three visits
+    np.testing.assert_allclose(reward(places), [1 / 4, 1 / 2, 4 / 5])
+    np.testing.assert_allclose(reward.regret(places), np.log([4 / 3, 2, 5 / 4]), rtol=1e-6)
+    assert reward.regret(places[1]) == pytest.approx(np.log(2))
+
+
+def test_regret_is_what_is_not_known(learned):
+    if learned.method.startswith("v"):
+        with pytest.raises(NoRegretError, match="has no regret"):
+            learned.regret(EXAMPLES)
+        return
+    regret = learned.regret(np.concatenate([VISITED[0], np.full((1, 2), 9.0)]))
+    assert (regret[:-1] > -1e-5).all()
+    assert (regret < np.log(2) + 1e-5).all()
+    assert regret[-1] > np.median(regret[:-1])  # far from everything
+
+
+def test_examples_of_the_package_and_lists_are_examples():
+    wrapped = SuccessExamples(EXAMPLES, None, "here")
+    np.testing.assert_array_equal(mural.OutcomeReward(wrapped, "cnml").examples, EXAMPLES)
+    assert mural.OutcomeReward([[1, 2, 3]], "vice").examples.tolist() == [[1, 2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("states", "told"),
+    [
+        (np.zeros((3, 5)), r"shape \(3, 5\); \[n, 2\] is needed"),
+        (np.zeros(3), r"shape \(3,\); \[n, 2\] is needed"),
+        (np.zeros((2, 2, 2)), r"shape \(2, 2, 2\)"),
+        (np.zeros((0, 2)), r"there are no states: their shape is \(0, 2\)"),
+        ([], "there are no states"),
+        ([[0, 0], [0, np.nan]], r"states\[1, 1\] is nan, which is not finite"),
+        ([[1e300, 0]], r"states\[0, 0\] is inf"),
+        ("here", "not an array of numbers"),
+        ([[1, 2], [3]], "not an array of numbers"),
+    ],
+)
+def test_states_that_cannot_be(states, told):
+    reward = mural.OutcomeReward(EXAMPLES, "cnml")
+    for use in (reward, reward.update, reward.regret):
+        with pytest.raises(StatesError, match=told):
+            use(states)
+    assert reward.updates == 0
+
+
+def test_nothing_is_known_before_the_first_update(tmp_path):
+    reward = make("vice")
+    with pytest.raises(NotUpdatedError, match="call update"):
+        reward(EXAMPLES)
+    with pytest.raises(NotUpdatedError, match="call update"):
+        make("cnml").regret(EXAMPLES)
+    reward.save(tmp_path / "reward.npz")
+    with pytest.raises(NotUpdatedError, match="call update"):
+        mural.OutcomeReward.load(tmp_path / "reward.npz")(EXAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "told"),
+    [
+        ({"examples": []}, StatesError, "there are no examples"),
+        ({"examples": [1.0, 2.0]}, StatesError, r"examples have shape \(2,\); \[m, d\] is needed"),
+        ({"examples": [[np.inf]]}, StatesError, r"examples\[0, 0\] is inf"),
+        ({"examples": "examples.csv"}, StatesError, "examples are not an array of numbers"),
+        ({"method": "murall"}, UnknownMethodError, "did you mean 'mural'"),
+        ({"config": {"classifier.hiden": (3,)}}, ConfigError, r"did you mean classifier\.hidden"),
+        ({"config": {"classifier.hidden": "wide"}}, ConfigError, r"classifier\.hidden is 'wide'"),
+        ({"seed": -1}, ConfigError, "seed is -1; it must be at least 0"),
+        ({"memory": 0}, ConfigError, "memory is 0; it must be at least 1"),
+    ],
+)
+def test_arguments_that_cannot_be(arguments, error, told):
+    with pytest.raises(error, match=told):
+        mural.OutcomeReward(**({"examples": EXAMPLES} | arguments))
+
+
+def test_the_memory_is_bounded_and_every_state_has_the_same_chance():
+    counts = np.zeros(60)
+    for seed in range(400):
+        memory, rng = Memory(12, 1), np.random.default_rng(seed)
+        for block in np.split(np.arange(60, dtype=np.float32)[:, None], [5, 20, 21]):
+            memory.add(block, rng)
+        assert (memory.seen, memory.held) == (60, 12)
+        kept = memory.states[:, 0].astype(int)
+        assert len(set(kept)) == 12  # none twice
+        counts[kept] += 1
+    assert stats.chisquare(counts).pvalue > 1e-3
+
+
+def test_a_small_memory_still_stands_for_all_that_was_seen(monkeypatch):
+    reward = make("mural", memory=50)
+    seen = []
+    part = type(reward._terms[0].part)
+    real = part._draw
+    monkeypatch.setattr(part, "_draw", lambda self, p, e, *, key: seen.append(e) or real(self, p, e, key=key))
+    for states in VISITED:
+        reward.update(states)
+    assert seen[-1].size == 400
+    drawn = np.asarray(seen[-1].states(64, jax.random.key(0)))
+    assert {tuple(row) for row in drawn} <= {tuple(row) for row in VISITED.reshape(-1, 2)}
+    assert seen[-1].recent[STATES].shape == (200, 2)
+    with pytest.raises(NotOfStatesError, match="learns_from"):
+        seen[-1].sample(3, jax.random.key(0), "obs")
+
+
+def test_damaged_files_are_named(tmp_path):
+    reward, path = make("cnml"), tmp_path / "reward.npz"
+    reward.update(VISITED[0])
+    reward.save(path)
+    whole = path.read_bytes()
+    for at in range(0, len(whole), 997):
+        flipped = bytearray(whole)
+        flipped[at] ^= 0xFF
+        path.write_bytes(flipped)
+        try:
+            loaded = mural.OutcomeReward.load(path)
+        except RewardFileError:
+            continue
+        np.testing.assert_array_equal(loaded(EXAMPLES), reward(EXAMPLES))  # a byte that says nothing, such as a date
+    for damaged in (b"", whole[:-200], whole[: len(whole) // 2], pickle.dumps({"method": "mural"})):
+        path.write_bytes(damaged)
+        with pytest.raises(RewardFileError, match="damaged"):
+            mural.OutcomeReward.load(path)
+    with pytest.raises(RewardFileError, match="there is no file"):
+        mural.OutcomeReward.load(tmp_path / "none.npz")
+
+
+def test_files_run_no_code_and_must_fit(tmp_path):
+    path = tmp_path / "reward.npz"
+    make("cnml").save(path)
+    with np.load(path, allow_pickle=False) as file:
+        good = {name: file[name] for name in file.files}
+    about = json.loads(str(good["about"]))
+    for change, told in (
+        ({"examples": np.array([print], dtype=object)}, "Object arrays cannot be loaded"),
+        ({"format": np.array(2)}, "its format is 2 and this program reads 1"),
+        ({"about": np.array("{")}, "can go on with"),
+        ({"about": np.array(json.dumps(about | {"method": "mine"}))}, "there is no method 'mine'"),
+        ({"about": np.array(json.dumps(about | {"seen": 7}))}, r"remembers states \(0, 2\), and 7 were seen"),
+        ({"parts.classifier.visits": np.zeros(3, np.int32)}, "of another shape or type: classifier.visits"),
+    ):
+        np.savez(path, **(good | change))
+        with pytest.raises(RewardFileError, match=told):
+            mural.OutcomeReward.load(path)
+
+
+def test_a_save_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
+    reward, path = make("cnml"), tmp_path / "reward.npz"
+    reward.save(path)
+    before = path.read_bytes()
+
+    def half(file, **arrays):
+        file.write(b"half")
+        raise OSError("full")
+
+    monkeypatch.setattr(np, "savez", half)
+    with pytest.raises(OSError, match="full"):
+        reward.save(path)
+    assert path.read_bytes() == before
+    assert zipfile.is_zipfile(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["reward.npz"]
