@@ -15,7 +15,6 @@ import types
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Annotated, Any
 
 
@@ -33,6 +32,7 @@ NOT_NEGATIVE = Limit("not be negative", lambda x: x >= 0)
 SHARE = Limit("be from 0 to 1", lambda x: 0 <= x <= 1)
 BELOW_ONE = Limit("be at least 0 and below 1", lambda x: 0 <= x < 1)
 ABOVE_ZERO_TO_ONE = Limit("be above 0 and at most 1", lambda x: 0 < x <= 1)
+FINITE = Limit("be finite", math.isfinite)
 NUMBER = Limit("be a number", lambda x: not math.isnan(x))
 
 PositiveInt = Annotated[int, POSITIVE]
@@ -46,20 +46,15 @@ Widths = tuple[PositiveInt, ...]
 
 def broken(settings: Any, where: str = "") -> Iterator[tuple[str, Any, str]]:
     """Dotted name, value and "it must …" of each setting of a dataclass, and of those that it holds, that is wrong."""
-    hints = _hints(type(settings))
+    hints = typing.get_type_hints(type(settings), include_extras=True)
     for field in dataclasses.fields(settings):
         value, name = getattr(settings, field.name), f"{where}{field.name}"
         if dataclasses.is_dataclass(value):
             yield from broken(value, f"{name}.")
         else:
-            limit = next((limit for limit, number in _limited(hints[field.name], value) if not limit.holds(number)), None)
-            if limit is not None:
-                yield name, value, limit.words
-
-
-@lru_cache(maxsize=256)
-def _hints(settings: type) -> dict[str, Any]:
-    return typing.get_type_hints(settings, include_extras=True)
+            words = [limit.words for limit, number in _limited(hints[field.name], value) if not limit.holds(number)]
+            if words:
+                yield name, value, words[0]
 
 
 def _limited(hint: Any, value: Any) -> Iterator[tuple[Limit, float]]:
@@ -67,9 +62,8 @@ def _limited(hint: Any, value: Any) -> Iterator[tuple[Limit, float]]:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         yield from _limited(arguments[0], value)
-        for number in value if isinstance(value, tuple | list) else (value,):
-            if _is_number(number):
-                yield from ((limit, number) for limit in arguments[1:] if isinstance(limit, Limit))
+        if _is_number(value):
+            yield from ((limit, value) for limit in arguments[1:] if isinstance(limit, Limit))
     elif origin in (typing.Union, types.UnionType):
         for option in arguments:
             yield from _limited(option, value)

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from mural.limits import NotNegativeInt, PositiveFloat, PositiveInt
 from mural.rewards import grid
 from mural.rewards.base import Experience, Info, Problem, Term, Transitions, register_method
 from mural.rewards.grid import Box
@@ -58,7 +59,7 @@ class TabularState(NamedTuple):
 class TabularCNML:
     """(G + 1)/(N + G + 2) for a cell with N visits and G examples."""
 
-    bins: int = 51
+    bins: PositiveInt = 51
     """Cells along each axis of the state."""
     balanced: bool = True
     """Let all examples together weigh as much as all visits, as in MURAL's D: G grows with the run.
@@ -117,19 +118,19 @@ class LogisticState(NamedTuple):
 class LogisticCNML:
     """Logistic regression on bumps, fitted to D and each query with each label by Newton's method."""
 
-    negatives: int = 512
+    negatives: PositiveInt = 512
     """States of the replay in D; each stands for (replay size / this) states."""
     balanced: bool = True
     """Let all examples together weigh as much as the replay; False: each example counts once."""
-    centres: int = 8
+    centres: NotNegativeInt = 8
     """Gaussian bumps along each axis of the state, evenly over the box; 0: the state itself, scaled to [−1, 1]."""
     low: float | None = None
     """Where the box begins on all axes; None: below the first data and the examples."""
     high: float | None = None
     """Where it ends; None: above the first data and the examples."""
-    l2: float = 0.01
+    l2: PositiveFloat = 0.01
     """Of the penalty ½ l2 ‖W‖² over both labels' weights: separable data have no optimum without."""
-    newton_steps: int = 12
+    newton_steps: NotNegativeInt = 12
     """Newton steps for each query and label, from the optimum without the query."""
 
     def init(self, problem: Problem, *, key: Array) -> LogisticState:

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mural.limits import PositiveFloat, PositiveInt, Widths
 from mural.nml import descent, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
@@ -31,13 +32,13 @@ class DistanceState(NamedTuple):
 class DynamicalDistance:
     """d(s, s'): how many steps the policies so far took from s to s'. The reward is −d(s, goal)."""
 
-    hidden: tuple[int, ...] = (256, 256)
+    hidden: Widths = (256, 256)
     """Widths of the hidden layers."""
-    steps: int = 31
+    steps: PositiveInt = 31
     """Gradient steps per epoch: N_d = 2 for every 64 environment steps, in epochs of 1000."""
-    batch_size: int = 256
+    batch_size: PositiveInt = 256
     """Pairs of states per step."""
-    learning_rate: float = 3e-4
+    learning_rate: PositiveFloat = 3e-4
     """Of Adam."""
 
     def init(self, problem: Problem, *, key: Array) -> DistanceState:

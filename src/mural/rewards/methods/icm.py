@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mural.limits import PositiveFloat, PositiveInt, Share, Widths
 from mural.nml import descent, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
@@ -40,17 +41,17 @@ class Curiosity:
 
     reads: ClassVar[tuple[str, ...]] = ("obs", "action")
 
-    hidden: tuple[int, ...] = (256, 256)
+    hidden: Widths = (256, 256)
     """Widths of the hidden layers, of all three networks."""
-    features: int = 64
+    features: PositiveInt = 64
     """Width of φ."""
-    steps: int = 250
+    steps: PositiveInt = 250
     """Gradient steps per epoch."""
-    batch_size: int = 256
+    batch_size: PositiveInt = 256
     """Transitions per step."""
-    learning_rate: float = 1e-4
+    learning_rate: PositiveFloat = 1e-4
     """Of Adam."""
-    beta: float = 0.2
+    beta: Share = 0.2
     """β of the loss (1 − β) L_I + β L_F: the share of the forward model."""
     normalise: bool = True
     """Divide by the running deviation of the errors; False: raw, in units that φ chooses."""

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mural.limits import NotNegativeFloat, PositiveFloat, PositiveInt, Widths
 from mural.nml import descent, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
@@ -43,21 +44,21 @@ class DensityState(NamedTuple):
 class Density:
     """Minus the evidence lower bound of log p(s) under a VAE of the states visited."""
 
-    hidden: tuple[int, ...] = (128, 128)
+    hidden: Widths = (128, 128)
     """Widths of the hidden layers, of encoder and decoder."""
-    latent: int = 8
+    latent: PositiveInt = 8
     """Width of z."""
-    steps: int = 250
+    steps: PositiveInt = 250
     """Gradient steps per epoch."""
-    batch_size: int = 256
+    batch_size: PositiveInt = 256
     """States of the replay per step."""
-    learning_rate: float = 1e-3
+    learning_rate: PositiveFloat = 1e-3
     """Of Adam."""
-    draws: int = 8
+    draws: PositiveInt = 8
     """Values of the noise over which the reward's bound is averaged: drawn once, so that rewards repeat."""
     normalise: bool = True
     """Subtract the running mean and divide by the running deviation; False: nats."""
-    clip: float = 10.0
+    clip: NotNegativeFloat = 10.0
     """A normalised bonus is at most this, and at least minus this."""
 
     def init(self, problem: Problem, *, key: Array) -> DensityState:

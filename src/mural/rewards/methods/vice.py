@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mural.limits import NotNegativeFloat, PositiveFloat, PositiveInt, Widths
 from mural.nml import descent, mle, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
@@ -24,17 +25,17 @@ class ExamplesError(ValueError):
 class ViceClassifier:
     """One logit f(s), trained to tell success examples (1) from states of the replay (0)."""
 
-    hidden: tuple[int, ...] = (256, 256)
+    hidden: Widths = (256, 256)
     """Widths of the hidden layers."""
-    steps: int = 2
+    steps: PositiveInt = 2
     """Gradient steps per epoch (n_VICE)."""
-    batch_size: int = 128
+    batch_size: PositiveInt = 128
     """Examples per step, and as many states of the replay."""
-    learning_rate: float = 1e-4
+    learning_rate: PositiveFloat = 1e-4
     """Of Adam."""
-    weight_decay: float = 5e-3
+    weight_decay: NotNegativeFloat = 5e-3
     """Decoupled: each step also shrinks the weights by learning rate × this."""
-    mixup: float = 1.0
+    mixup: NotNegativeFloat = 1.0
     """α of the Beta(α, α) weights that mix pairs of points and their labels; 0 is off."""
     reward: Literal["logit", "log_prob", "prob"] = "logit"
     """f(s), log p(success|s), or p(success|s), where p is the sigmoid of f."""

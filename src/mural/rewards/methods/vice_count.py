@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from mural.limits import NotNegativeFloat, PositiveInt
 from mural.rewards import grid
 from mural.rewards.base import Experience, Info, Problem, Term, Transitions, register_method
 from mural.rewards.grid import Box
@@ -36,13 +37,13 @@ class CountBonus:
 
     reads: ClassVar[tuple[str, ...]] = ("xy",)
 
-    bins: int = 51
+    bins: PositiveInt = 51
     """Cells along each of the two axes."""
     low: float | None = None
     """Where the grid begins on both axes; None: well below the first data."""
     high: float | None = None
     """Where it ends; None: well above the first data. Places outside are counted in the cells at the border."""
-    power: float = 0.5
+    power: NotNegativeFloat = 0.5
     """0.5 is 1/√N, as released; 1 is 1/N, the inverse counts of the paper's text."""
 
     def init(self, problem: Problem, *, key: Array) -> Counts:

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mural.limits import NotNegativeFloat, PositiveFloat, PositiveInt, Widths
 from mural.nml import descent, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
@@ -31,17 +32,17 @@ class RNDState(NamedTuple):
 class RND:
     """How badly a trained network predicts a fixed random one, over the running deviation of that error."""
 
-    hidden: tuple[int, ...] = (256, 256)
+    hidden: Widths = (256, 256)
     """Widths of the hidden layers, of both networks."""
-    outputs: int = 512
+    outputs: PositiveInt = 512
     """Outputs of both networks."""
-    steps: int = 1000
+    steps: PositiveInt = 1000
     """Gradient steps of the predictor per epoch: as many as one per environment step in epochs of 1000."""
-    batch_size: int = 256
+    batch_size: PositiveInt = 256
     """States of the replay per step."""
-    learning_rate: float = 1e-4
+    learning_rate: PositiveFloat = 1e-4
     """Of Adam."""
-    clip: float = 10.0
+    clip: NotNegativeFloat = 10.0
     """The bonus is at most this: far from all data the error grows without bound."""
 
     def init(self, problem: Problem, *, key: Array) -> RNDState:

@@ -1,4 +1,4 @@
-"""Anti-aliased discs, lines and rectangles in world coordinates: Pillow draws them large, and the picture is reduced."""
+"""Anti-aliased discs, lines and rectangles in world coordinates: Pillow draws them large, then shrinks the picture."""
 
 from __future__ import annotations
 
