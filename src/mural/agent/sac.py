@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,7 @@ from mural.agent import replay as replay_buffer
 from mural.agent.layers import affine, joint
 from mural.agent.policy import LOG_STD_MAX, LOG_STD_MIN
 from mural.agent.replay import Batch, Replay, Terminations
+from mural.limits import ABOVE_ZERO_TO_ONE, BELOW_ONE, NotNegativeFloat, PositiveFloat, PositiveInt, Widths
 from mural.nml import mlp
 from mural.nml.mlp import Params
 
@@ -27,25 +28,25 @@ from mural.nml.mlp import Params
 class SAC:
     """Settings. Hashable: a static argument of the compiled functions."""
 
-    hidden: tuple[int, ...] = (256, 256)
+    hidden: Widths = (256, 256)
     """Widths of the hidden layers of policy and critics."""
-    batch_size: int = 256
+    batch_size: PositiveInt = 256
     """Transitions per update."""
-    learning_rate: float = 3e-4
+    learning_rate: PositiveFloat = 3e-4
     """Of Adam, for policy, critics and temperature."""
-    gamma: float = 0.99
+    gamma: Annotated[float, BELOW_ONE] = 0.99
     """Discount."""
-    tau: float = 0.005
+    tau: Annotated[float, ABOVE_ZERO_TO_ONE] = 0.005
     """How far the target critics move towards the critics with each update."""
     target_entropy: float | None = None
     """H̄, the entropy (in nats, of actions in [−1, 1]) that the temperature aims at. None: −(number of actions)."""
-    initial_temperature: float = 1.0
+    initial_temperature: PositiveFloat = 1.0
     """α at the start."""
-    temperature: float | None = None
+    temperature: NotNegativeFloat | None = None
     """α, if it is to be fixed. None: learned."""
     layer_norm: bool = False
     """Normalise the hidden layers of the critics."""
-    n_step: int = 1
+    n_step: PositiveInt = 1
     """Rewards summed before the critic's estimate takes over."""
 
 
