@@ -33,21 +33,21 @@ class SAC:
     batch_size: PositiveInt = 256
     """Transitions per update."""
     learning_rate: PositiveFloat = 3e-4
-    """Of Adam, for policy, critics and temperature."""
+    """Learning rate of Adam, for policy, critics and temperature."""
     gamma: Annotated[float, BELOW_ONE] = 0.99
-    """Discount."""
+    """Discount γ: what a reward is worth one step later."""
     tau: Annotated[float, ABOVE_ZERO_TO_ONE] = 0.005
     """How far the target critics move towards the critics with each update."""
     target_entropy: float | None = None
     """H̄, the entropy (in nats, of actions in [−1, 1]) that the temperature aims at. None: −(number of actions)."""
     initial_temperature: PositiveFloat = 1.0
-    """α at the start."""
+    """Temperature α at the start: how much entropy counts beside the reward."""
     temperature: NotNegativeFloat | None = None
-    """α, if it is to be fixed. None: learned."""
+    """Fixes the temperature α to this. None: α is learned."""
     layer_norm: bool = False
     """Normalise the hidden layers of the critics."""
     n_step: PositiveInt = 1
-    """Rewards summed before the critic's estimate takes over."""
+    """Steps whose rewards are summed before the critic estimates the rest."""
 
 
 ADAM = optax.scale_by_adam()

@@ -22,7 +22,7 @@ from mural.rewards import Method, find_method
 
 
 class ConfigError(ValueError):
-    """Settings that do not fit together, or are not known; the message says which and what would do."""
+    """A setting is unknown or wrong, or two do not fit together; the message names it and says what is allowed."""
 
 
 @dataclass(frozen=True)
@@ -30,42 +30,43 @@ class Loop:
     """How collecting, labelling and learning alternate."""
 
     epoch_steps: PositiveInt | None = None
-    """Environment steps per epoch; rewards learn once per epoch. None: 1000, or one episode where that is longer."""
+    """Environment steps per epoch; the reward learns once per epoch. None: 1000, or one episode if that is longer."""
     random_steps: NotNegativeInt = 1000
-    """Steps with uniformly random actions before anything is learned; rounded up to whole epochs."""
+    """Steps with random actions before learning starts; rounded up to whole epochs."""
     steps_per_call: PositiveInt = 50
-    """Environment steps between two compiled calls; all updates of those steps are fused in one call."""
+    """Environment steps between two learning calls; one compiled call makes all updates that these steps are due."""
     updates_per_step: Annotated[NotNegativeFloat, FINITE] = 1.0
     """SAC updates per environment step."""
     environments: PositiveInt = 1
-    """Environments stepped side by side."""
+    """Environments that are stepped side by side."""
     replay_size: PositiveInt = 500_000
-    """Transitions that the replay holds; then the oldest are overwritten."""
+    """Transitions that the replay holds; when it is full, new ones overwrite the oldest."""
     pool: PositiveInt = 16_384
-    """At most so many old states are labelled anew per epoch, and the epoch's batches are drawn from them."""
+    """Each epoch gives new rewards to this many old transitions at most; it learns from them and from its own steps."""
     stale: bool = False
-    """Keep each reward as it was when its state was visited, as the released code does."""
+    """Never renew a reward: keep the one that a state was given when it was visited, as the released code does."""
     terminations: Literal["auto", "absorb", "stop", "bootstrap"] = "auto"
-    """What an environment's termination means: its last reward for ever, nothing more, or a mere time limit.
-    auto: absorb for learned rewards, stop for the environment's own."""
+    """What follows when the environment terminates an episode. absorb: the last reward goes on for ever. stop: no more
+    reward. bootstrap: as at a time limit, the critic estimates what would have followed. auto: absorb if the reward is
+    learned, stop if it is the environment's own."""
     held_out: Annotated[float, BELOW_ONE] = 0.1
-    """Share of the user's examples that is kept back, to measure how well the classifier is calibrated."""
+    """Share of your examples that is not learned from: it measures how well the classifier is calibrated."""
 
 
 @dataclass(frozen=True)
 class Watch:
-    """What is looked at along the way, and how often."""
+    """What a run evaluates, saves and draws while it trains, and how often."""
 
     eval_episodes: PositiveInt = 5
-    """Episodes per evaluation, with the policy's most likely actions and the same starts each time."""
+    """Episodes per evaluation. The policy takes its most likely actions; the starts are the same each time."""
     eval_every: PositiveInt = 1
     """Epochs between evaluations."""
     checkpoint_every: PositiveInt = 5
     """Epochs between checkpoints."""
     keep: PositiveInt = 2
-    """Checkpoints that are kept."""
+    """Checkpoints to keep; older ones are deleted."""
     picture_every: NotNegativeInt = 10
-    """Epochs between pictures of reward and visits (states of two dimensions); 0: none."""
+    """Epochs between pictures of reward and visits, for tasks that have a plane; 0: draw none."""
     tensorboard: bool = True
     """Write TensorBoard events."""
 
@@ -77,31 +78,31 @@ class RunConfig:
     task: str = "zigzag-maze"
     """Short name of a task, or any Gymnasium id."""
     method: str = "mural"
-    """Where the reward comes from; `mural methods` lists them."""
+    """What the reward is; `mural methods` lists the choices."""
     preset: Literal["fast", "paper"] = "fast"
-    """Sizes for a CPU, or those of the paper."""
+    """fast: networks and batches sized for a CPU. paper: the sizes of the paper."""
     seed: NotNegativeInt = 0
-    """Seed of everything."""
+    """Seed of all random numbers."""
     steps: PositiveInt = 100_000
-    """Environment steps, the random ones included."""
+    """Environment steps to train for, including the random ones at the start."""
     stop_at_success: float | None = None
-    """Stop when the success of the last 5 evaluations is at least this. None: use all steps."""
+    """Stop early when the mean success of the last 5 evaluations is at least this. None: use all steps."""
     examples: str | None = None
-    """File of success examples (.npz or .csv). None: the task's own."""
+    """File of success examples (.npz or .csv). None: the task makes its own."""
     num_examples: PositiveInt = 150
-    """How many of its own examples a task makes."""
+    """How many examples a task makes, if it makes its own."""
     classifier_keys: tuple[str, ...] | None = None
-    """Entries of a Dict observation that the classifier sees. None: the task's choice, or all."""
+    """Entries of a Dict observation that the classifier sees. None: the task decides, or all."""
     classifier_slice: str | None = None
     """Columns of the flattened observation that the classifier sees, as 'start:stop' or '0,2'."""
     reward: Method = field(default_factory=lambda: find_method("mural").config())
-    """Settings of the method."""
+    """Settings of the reward, which depend on --method."""
     sac: SAC = field(default_factory=SAC)
-    """Settings of the agent."""
+    """Settings of the agent, soft actor-critic."""
     loop: Loop = field(default_factory=Loop)
-    """Settings of the loop."""
+    """How collecting, labelling and learning alternate."""
     watch: Watch = field(default_factory=Watch)
-    """Evaluation, checkpoints, pictures."""
+    """How often to evaluate, save and draw."""
 
     @property
     def terminations(self) -> Terminations:

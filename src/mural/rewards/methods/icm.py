@@ -42,19 +42,19 @@ class Curiosity:
     reads: ClassVar[tuple[str, ...]] = ("obs", "action")
 
     hidden: Widths = (256, 256)
-    """Widths of the hidden layers, of all three networks."""
+    """Widths of the hidden layers of all three networks."""
     features: PositiveInt = 64
-    """Width of φ."""
+    """Width of the features φ that observations are turned into."""
     steps: PositiveInt = 250
     """Gradient steps per epoch."""
     batch_size: PositiveInt = 256
-    """Transitions per step."""
+    """Transitions per gradient step."""
     learning_rate: PositiveFloat = 1e-4
-    """Of Adam."""
+    """Learning rate of Adam."""
     beta: Share = 0.2
-    """β of the loss (1 − β) L_I + β L_F: the share of the forward model."""
+    """Share β of the forward model in the loss (1 − β) L_inverse + β L_forward."""
     normalise: bool = True
-    """Divide by the running deviation of the errors; False: raw, in units that φ chooses."""
+    """Divide the error by its running deviation. Off: the error itself, in units that φ chooses."""
 
     def init(self, problem: Problem, *, key: Array) -> CuriosityState:
         """Fresh networks on observations and actions."""
@@ -115,9 +115,9 @@ class ICM:
     bonus_scale: float = 1.0
     """Factor on the bonus (η)."""
     classifier: ViceClassifier = field(default_factory=ViceClassifier)
-    """The classifier, if its scale is not 0."""
+    """The classifier, used if classifier_scale is not 0."""
     classifier_scale: float = 0.0
-    """Factor on the classifier's reward; 0: no classifier, and examples are not looked at."""
+    """Factor on the classifier's reward. 0: there is no classifier, and no examples are needed."""
 
     def terms(self) -> tuple[Term, ...]:
         """The bonus, and the classifier where it counts."""

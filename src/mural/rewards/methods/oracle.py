@@ -34,7 +34,7 @@ class Reported:
 @register_method("sac", needs=("env_reward",))
 @dataclass(frozen=True)
 class EnvReward:
-    """Plain SAC on the environment's own reward."""
+    """Plain SAC on the environment's own reward; nothing is learned about success."""
 
     scale: float = 1.0
     """Factor on the reward."""
@@ -47,7 +47,7 @@ class EnvReward:
 @register_method("sac-sparse", needs=("success",))
 @dataclass(frozen=True)
 class Sparse:
-    """Oracle: 1 in states of success, 0 elsewhere."""
+    """Oracle: reward 1 where the environment reports success, 0 elsewhere."""
 
     scale: float = 1.0
     """Factor on the reward."""
@@ -60,12 +60,12 @@ class Sparse:
 @register_method("sac-distance", needs=("distance",))
 @dataclass(frozen=True)
 class Distance:
-    """Oracle: minus the distance to the goal."""
+    """Oracle: minus the distance to the goal that the environment reports."""
 
     scale: float = 1.0
     """Factor on the distance."""
     metric: Literal["l2", "task"] = "l2"
-    """Straight through the walls, as in the paper, or by the task's metric (around them)."""
+    """l2: straight through walls, as in the paper. task: as the task measures it, around walls."""
 
     def terms(self) -> tuple[Term, ...]:
         """−distance."""

@@ -45,21 +45,21 @@ class Density:
     """Minus the evidence lower bound of log p(s) under a VAE of the states visited."""
 
     hidden: Widths = (128, 128)
-    """Widths of the hidden layers, of encoder and decoder."""
+    """Widths of the hidden layers of encoder and decoder."""
     latent: PositiveInt = 8
-    """Width of z."""
+    """Width of the latent variable z."""
     steps: PositiveInt = 250
     """Gradient steps per epoch."""
     batch_size: PositiveInt = 256
-    """States of the replay per step."""
+    """States of the replay per gradient step."""
     learning_rate: PositiveFloat = 1e-3
-    """Of Adam."""
+    """Learning rate of Adam."""
     draws: PositiveInt = 8
-    """Values of the noise over which the reward's bound is averaged: drawn once, so that rewards repeat."""
+    """Noise samples that the reward is averaged over; they are drawn once, so that a state keeps its reward."""
     normalise: bool = True
-    """Subtract the running mean and divide by the running deviation; False: nats."""
+    """Subtract the running mean and divide by the running deviation. Off: the bonus is in nats."""
     clip: NotNegativeFloat = 10.0
-    """A normalised bonus is at most this, and at least minus this."""
+    """The largest size of a normalised bonus, up or down."""
 
     def init(self, problem: Problem, *, key: Array) -> DensityState:
         """Fresh networks."""
@@ -143,9 +143,9 @@ class VAEDensity:
     classifier: ViceClassifier = field(default_factory=ViceClassifier)
     """The classifier."""
     classifier_scale: float = 1.0
-    """Factor on its reward; 0: no classifier."""
+    """Factor on the classifier's reward. 0: there is no classifier."""
     bonus: Density = field(default_factory=Density)
-    """The novelty bonus."""
+    """The bonus for states of low density."""
     bonus_scale: float = 1.0
     """Factor on the bonus."""
 

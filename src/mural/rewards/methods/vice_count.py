@@ -40,11 +40,11 @@ class CountBonus:
     bins: PositiveInt = 51
     """Cells along each of the two axes."""
     low: float | None = None
-    """Where the grid begins on both axes; None: well below the first data."""
+    """Where the grid begins on both axes. None: well below the first places visited."""
     high: float | None = None
-    """Where it ends; None: well above the first data. Places outside are counted in the cells at the border."""
+    """Where the grid ends. None: well above the first places visited. Places outside count for the nearest cell."""
     power: NotNegativeFloat = 0.5
-    """0.5 is 1/√N, as released; 1 is 1/N, the inverse counts of the paper's text."""
+    """The bonus is 1/N^power. 0.5 is 1/√N, as in the released code; 1 is 1/N, as in the paper's text."""
 
     def init(self, problem: Problem, *, key: Array) -> Counts:
         """No visits; the region is fixed by the first data, unless set."""
@@ -81,9 +81,9 @@ class ViceCount:
     classifier: ViceClassifier = field(default_factory=lambda: ViceClassifier(weight_decay=0.0))
     """The classifier."""
     classifier_scale: float = 0.25
-    """Factor on its reward."""
+    """Factor on the classifier's reward."""
     bonus: CountBonus = field(default_factory=CountBonus)
-    """The count bonus."""
+    """The bonus for places that were rarely visited."""
     bonus_scale: float = 1.0
     """Factor on the bonus."""
 

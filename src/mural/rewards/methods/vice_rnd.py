@@ -33,17 +33,17 @@ class RND:
     """How badly a trained network predicts a fixed random one, over the running deviation of that error."""
 
     hidden: Widths = (256, 256)
-    """Widths of the hidden layers, of both networks."""
+    """Widths of the hidden layers of both networks."""
     outputs: PositiveInt = 512
-    """Outputs of both networks."""
+    """Numbers that both networks put out."""
     steps: PositiveInt = 1000
-    """Gradient steps of the predictor per epoch: as many as one per environment step in epochs of 1000."""
+    """Gradient steps of the predictor per epoch; 1000 is one per environment step."""
     batch_size: PositiveInt = 256
-    """States of the replay per step."""
+    """States of the replay per gradient step."""
     learning_rate: PositiveFloat = 1e-4
-    """Of Adam."""
+    """Learning rate of Adam."""
     clip: NotNegativeFloat = 10.0
-    """The bonus is at most this: far from all data the error grows without bound."""
+    """The largest bonus: far from all data the error grows without bound."""
 
     def init(self, problem: Problem, *, key: Array) -> RNDState:
         """Two networks of the same shape and different weights."""
@@ -88,9 +88,9 @@ class ViceRND:
     classifier: ViceClassifier = field(default_factory=lambda: ViceClassifier(weight_decay=0.0))
     """The classifier."""
     classifier_scale: float = 1.0
-    """Factor on its reward."""
+    """Factor on the classifier's reward."""
     bonus: RND = field(default_factory=RND)
-    """The novelty bonus."""
+    """The bonus for novel states."""
     bonus_scale: float = 1.0
     """Factor on the bonus."""
 
