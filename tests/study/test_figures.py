@@ -1,11 +1,13 @@
 """The figures: drawn from real data, with the orientation and the numbers that they claim."""
 
 import sys
+from typing import get_args, get_type_hints
 
 import jax
 import numpy as np
 from matplotlib.figure import Figure
 
+from mural.cli import bench
 from mural.nml import MetaNMLClassifier, mlp
 from mural.study.figures import FIGURES
 from mural.study.figures.importance_weighting import BATCH, PASSES, adapt, importance_weighting
@@ -47,5 +49,6 @@ def test_both_ways_of_adapting_see_the_query():
     assert np.std(steady[1][count:]) < np.std(lucky[1][count:])
 
 
-def test_every_figure_says_where_it_stands_in_the_paper():
-    assert all(spec.paper.startswith("fig:") for spec in FIGURES.values())
+def test_the_command_offers_every_figure():
+    offered = get_args(get_args(get_type_hints(bench.Figure, include_extras=True)["name"])[0])
+    assert offered == ("all", *FIGURES)
