@@ -108,7 +108,7 @@ def _learn(
 @register_method("icm", needs=())
 @dataclass(frozen=True)
 class ICM:
-    """Intrinsic curiosity alone, or beside a classifier's reward."""
+    """Intrinsic curiosity: the reward is what the agent could not predict; VICE's reward can be added."""
 
     bonus: Curiosity = field(default_factory=Curiosity)
     """The curiosity bonus."""

@@ -12,7 +12,7 @@ from mural.rewards.methods.vice import ViceClassifier
 @register_method("mural-negatives")
 @dataclass(frozen=True)
 class MuralNegatives:
-    """Ablation of MURAL: meta-NML on visited states alone, plus the probability of an ordinary classifier."""
+    """Ablation of MURAL: a novelty bonus by meta-NML without examples, plus an ordinary classifier's probability."""
 
     novelty: NMLClassifier = field(default_factory=lambda: NMLClassifier(positives=0))
     """Meta-NML without examples: high where nobody has been, falling with every visit."""

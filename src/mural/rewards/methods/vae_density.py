@@ -138,7 +138,7 @@ def _learn(
 @register_method("vae-density")
 @dataclass(frozen=True)
 class VAEDensity:
-    """VICE plus a bonus for states of low density, by a variational auto-encoder."""
+    """VICE plus a bonus for states unlike the visited ones, by the density of a variational auto-encoder."""
 
     classifier: ViceClassifier = field(default_factory=ViceClassifier)
     """The classifier."""

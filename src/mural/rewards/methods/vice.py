@@ -125,7 +125,7 @@ def _learn(
 @register_method("vice")
 @dataclass(frozen=True)
 class Vice:
-    """A maximum-likelihood classifier of examples against visited states, as in the paper's main comparison."""
+    """VICE: an ordinary classifier tells examples from visited states; its logit is the reward."""
 
     classifier: ViceClassifier = field(default_factory=ViceClassifier)
     """The classifier, whose reward is learned."""

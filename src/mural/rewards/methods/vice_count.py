@@ -76,7 +76,7 @@ def _learn(config: CountBonus, state: Counts, places: Array) -> tuple[Counts, In
 @register_method("vice-count")
 @dataclass(frozen=True)
 class ViceCount:
-    """VICE plus a bonus for rarely visited places, by exact counts that a user would not have."""
+    """VICE plus a bonus for rarely visited places, by exact counts of the true places (an oracle)."""
 
     classifier: ViceClassifier = field(default_factory=lambda: ViceClassifier(weight_decay=0.0))
     """The classifier."""
