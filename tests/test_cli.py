@@ -65,3 +65,10 @@ def test_rows_without_json_are_a_table(capsys):
     out = capsys.readouterr().out
     assert "1.235" in out
     assert "c" in out
+
+
+def test_square_brackets_are_shown_as_they_are(capsys, monkeypatch):
+    """Tables are drawn by rich, which reads [robots] as a style unless it is told otherwise."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    cli.main(["tasks"])
+    assert capsys.readouterr().out.count("pip install 'mural-rl[robots]'") == 5

@@ -12,6 +12,8 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Literal
 
+import numpy as np
+
 from mural.errors import MuralError
 
 
@@ -48,9 +50,20 @@ def build(base: Any, values: Mapping[str, Any], where: str = "") -> Any:
     return dataclasses.replace(base, **changes)
 
 
+def plain(value: Any) -> Any:
+    """A NumPy number as Python's own, also inside tuples and settings: JSON and `==` know no others."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, tuple):
+        return tuple(plain(item) for item in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.replace(value, **{f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)})
+    return value
+
+
 def convert(hint: Any, value: Any, where: str) -> Any:
     """A JSON value as the annotated type, or a `ConfigError`."""
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    origin, arguments, value = typing.get_origin(hint), typing.get_args(hint), plain(value)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
         return build(hint(), value, f"{where}.")
     if origin is Literal:
@@ -68,6 +81,8 @@ def convert(hint: Any, value: Any, where: str) -> Any:
             return tuple(convert(kind, item, where) for kind, item in zip(kinds, value, strict=True))
     elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
+    elif hint is int and isinstance(value, float) and value.is_integer():
+        return int(value)
     elif hint in (int, str, bool) and type(value) is hint:
         return value
     elif hint is type(None) and value is None:

@@ -103,7 +103,7 @@ def test_help_shows_the_fields_of_the_method(capsys):
         out = capsys.readouterr().out
         assert shown in out
         assert hidden not in out
-        assert "Discount." in out
+        assert "Discount γ" in out
 
 
 def test_wrong_names_get_the_nearest(tmp_path, capsys):

@@ -2,10 +2,14 @@
 
 import dataclasses
 import json
+from typing import Annotated
 
+import numpy as np
 import pytest
 
 from mural import tasks
+from mural.agent.sac import SAC
+from mural.limits import Limit, PositiveInt
 from mural.rewards import METHODS, UnknownMethodError
 from mural.settings.config import ConfigError, RunConfig, from_dict, overlay, read, to_dict, validate
 from mural.settings.presets import matching, resolve
@@ -90,7 +94,8 @@ def test_what_is_not_a_setting(values, told):
         ("sac.tau", 0.0), ("sac.tau", 1.1), ("sac.learning_rate", float("nan")), ("sac.initial_temperature", 0.0),
         ("sac.hidden", [8, 0]), ("loop.environments", 3), ("loop.epoch_steps", 120), ("loop.updates_per_step", 0.001),
         ("loop.updates_per_step", -1.0), ("loop.held_out", 1.0), ("loop.pool", 0), ("watch.keep", 0),
-        ("sac.temperature", -0.1),
+        ("sac.temperature", -0.1), ("loop.updates_per_step", float("inf")), ("loop.epoch_steps", 0),
+        ("watch.picture_every", -1), ("loop.random_steps", -1),
     ],
 )  # fmt: skip
 def test_what_cannot_be(name, value):
@@ -115,21 +120,44 @@ def test_what_a_reward_cannot_be(method, name, value):
 
 
 def test_what_a_reward_only_just_can_be():
+    for name in ("classifier.counts_cap", "classifier.kernel_width"):
+        resolve("zigzag-maze", overrides={f"reward.{name}": float("inf")})
     none = {"positives": 0, "epochs": 0, "first_epochs": 0, "outside_share": 0.0, "kernel_width": None, "hidden": []}
     resolve("zigzag-maze", overrides={f"reward.classifier.{name}": value for name, value in none.items()})
     resolve("zigzag-maze", overrides={"reward.scale": -1.0, "reward.classifier.kernel_width": float("inf")})
     resolve("zigzag-maze", "vice", overrides={"reward.classifier.mixup": 0.0, "reward.classifier.weight_decay": 0.0})
 
 
-def test_a_method_of_ones_own_may_have_other_defaults():
-    @dataclasses.dataclass(frozen=True)
-    class Mine:
-        steps: int = 0
-        bins: int = 4
+@dataclasses.dataclass(frozen=True)
+class Mine:
+    """A method of a user's own: one limit is ours, one theirs, and the last setting has none."""
 
-    assert validate(RunConfig(reward=Mine())).reward == Mine()
-    with pytest.raises(ConfigError, match=r"reward\.bins is 0"):
+    bins: PositiveInt = 4
+    decay: Annotated[float, Limit("be below 1", lambda x: x < 1)] = 0.5
+    steps: int = 0
+
+
+def test_a_method_of_ones_own_may_have_other_limits():
+    mine = Mine(bins=3, decay=-7.0, steps=-1)
+    assert validate(RunConfig(reward=mine)).reward == mine
+    with pytest.raises(ConfigError, match=r"reward\.bins is 0; it must be positive"):
         validate(RunConfig(reward=Mine(bins=0)))
+    with pytest.raises(ConfigError, match=r"reward\.decay is 2\.0; it must be below 1"):
+        validate(RunConfig(reward=Mine(decay=2.0)))
+
+
+def test_numbers_of_numpy_become_pythons_own():
+    given = {
+        "seed": np.int64(3), "steps": 1e3, "sac.gamma": np.float32(0.5), "sac.hidden": (np.int64(8), 16.0),
+        "loop.stale": np.bool_(True), "preset": np.str_("fast"), "loop.epoch_steps": np.int32(100),
+    }  # fmt: skip
+    config = resolve("zigzag-maze", overrides=given)
+    values = config.seed, config.steps, config.sac.gamma, *config.sac.hidden, config.loop.stale, config.loop.epoch_steps
+    assert values == (3, 1000, 0.5, 8, 16, True, 100)
+    assert [type(value) for value in values] == [int, int, float, int, int, bool, int]
+    assert from_dict(json.loads(json.dumps(to_dict(config)))) == config
+    direct = validate(RunConfig(seed=np.int64(3), sac=SAC(hidden=(np.int64(8),), gamma=np.float64(0.5))))
+    assert [type(value) for value in (direct.seed, direct.sac.hidden[0], direct.sac.gamma)] == [int, int, float]
 
 
 def test_what_only_just_can_be():

@@ -6,14 +6,18 @@ import gymnasium
 import jax
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from matplotlib.image import imread
 from PIL import Image
 
 import mural
 from mural.rewards import NotOfStatesError
 from mural.show import pictures, video
-from mural.show.pictures import RESOLUTION, final_picture, plane_of, reward_map, run_picture, trajectory
+from mural.show.axes import furnish
+from mural.show.pictures import RESOLUTION, example_places, final_picture, plane_of, reward_map, run_picture, trajectory
 from mural.show.video import VideoError, record
+from mural.tasks import Plane, make
+from mural.tasks.plane import columns
 
 TINY = {
     "loop.epoch_steps": 100, "loop.random_steps": 100, "loop.replay_size": 1000, "sac.hidden": [8],
@@ -53,7 +57,7 @@ def test_the_map_is_the_learned_reward_with_x_first(zigzag):
     plane = plane_of(zigzag.run)
     values = reward_map(zigzag.run, plane)
     i, j = 50, 7
-    at = plane.low + (np.array([i, j]) + 0.5) / len(values) * (plane.high - plane.low)
+    at = plane.low + (np.array([i, j]) + 0.5) / len(values) * np.subtract(plane.high, plane.low)
     assert values[i, j] == pytest.approx(float(zigzag.reward(at[None])[0]), abs=1e-6)
 
 
@@ -67,7 +71,7 @@ def test_maps_are_the_right_way_up(zigzag, tmp_path, monkeypatch):
 
 
 def test_a_path_starts_at_the_start(zigzag):
-    places, success = trajectory(zigzag.run)
+    places, success = trajectory(zigzag.run, plane_of(zigzag.run))
     np.testing.assert_allclose(places[0], [-3, -3])
     assert places.shape == (101, 2)
     assert success is False
@@ -111,15 +115,74 @@ def test_rewards_that_states_alone_do_not_have(tmp_path):
 
 
 def test_shuffled_cells_are_drawn_where_they_are():
-    plane = plane_of(explored("shuffled-maze").run)
-    assert np.linalg.norm(plane.examples - [3, 3], axis=1).max() < 0.5
+    run = explored("shuffled-maze").run
+    assert np.linalg.norm(example_places(run, plane_of(run)) - [3, 3], axis=1).max() < 0.5
+    places, _ = trajectory(run, plane_of(run))
+    assert np.linalg.norm(places[0] - [-3, -3]) < 0.5
+
+
+class Rescaled(gymnasium.ObservationWrapper):
+    """Observations in other units than those of the task."""
+
+    def __init__(self):
+        super().__init__(make("zigzag-maze"))
+        self.observation_space = gymnasium.spaces.Box(-1.0, 1.0, (2,))
+
+    def observation(self, observation):
+        return (observation / 4).astype(np.float32)
+
+
+def test_a_plane_holds_for_the_observations_of_its_task_alone():
+    examples = np.full((3, 2), 0.75, np.float32)
+    plane = plane_of(explored(Rescaled(), examples=examples).run)
+    assert (plane.low, plane.high, plane.walls) == ((-1.0, -1.0), (1.0, 1.0), ())
+
+
+class Corridor(gymnasium.Env):
+    """An environment of somebody else's, three numbers long, with a plane of its own."""
+
+    observation_space = gymnasium.spaces.Box(-9, 9, (3,))
+    action_space = gymnasium.spaces.Box(-1, 1, (1,))
+    horizon = 5
+    plane = Plane((0.0, 0.0), (2.0, 4.0), ("east", "north"), places=columns(2, 0), walls=((0.5, 0.5, 1.0, 1.0),))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.array([3, 0, 1], np.float32), {"xy": np.array([1.0, 3.0])}
+
+    def step(self, action):
+        return np.array([2, 0, 1], np.float32), 0.0, False, False, {"xy": np.array([1.0, 2.0])}
+
+
+def test_environments_may_declare_a_plane(tmp_path):
+    run = explored(Corridor(), examples=np.array([[1.0, 5.0, 0.5]], np.float32)).run
+    plane = plane_of(run)
+    assert plane is Corridor.plane
+    np.testing.assert_array_equal(example_places(run, plane), [[0.5, 1.0]])
+    np.testing.assert_array_equal(trajectory(run, plane)[0][:2], [[1, 3], [1, 2]])
+    assert run_picture(run, tmp_path / "p.png") is not None
+    seen = explored(Corridor(), examples=np.array([[0.5]], np.float32), classifier_slice="2:3").run
+    assert len(example_places(seen, plane)) == 0  # north is not among what these examples say
+
+
+def test_every_picture_has_walls_examples_start_and_axes():
+    ax = Figure().subplots()
+    furnish(ax, Plane((0, 0), (2, 4), ("east", "north"), walls=((0.5, 1, 1, 3),), start=(1, 1)), "t", np.ones((50, 2)))
+    (wall,) = ax.patches
+    assert (*wall.get_xy(), wall.get_width(), wall.get_height()) == (0.5, 1, 0.5, 2)
+    assert len(ax.collections[0].get_offsets()) == 25
+    assert ax.lines[0].get_xydata().tolist() == [[1, 1]]
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_xlim(), ax.get_aspect()) == ("east", "north", (0, 2), 1.0)
 
 
 def test_other_peoples_planes(tmp_path):
     examples = np.array([[0.5, 0.02], [0.5, 0.03]], np.float32)
     agent = explored("MountainCarContinuous-v0", examples=examples)
     assert run_picture(agent.run, tmp_path / "p.png") is not None
-    np.testing.assert_array_equal(plane_of(agent.run).examples, examples)
+    plane = plane_of(agent.run)
+    np.testing.assert_array_equal(example_places(agent.run, plane), examples)
+    assert plane.axes == ("observation[0]", "observation[1]")
+    assert not plane.to_scale
 
 
 def test_a_full_disk_leaves_the_old_picture(zigzag, tmp_path, monkeypatch):

@@ -35,6 +35,13 @@ def test_a_summary_says_what_became_of_a_run(tmp_path):
     assert evidence.course(evidence.summary(record(tmp_path / "c", [0, 0]))) == "– → 0.0 at 3"
 
 
+def test_a_row_that_is_being_written_is_left_out(tmp_path):
+    folder = record(tmp_path / "a", [0, 1])
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 4000, "eval/suc')
+    assert evidence.summary(folder)["steps"] == 3000
+
+
 def test_what_is_finished_is_left_and_what_is_not_goes_on(tmp_path):
     done = record(tmp_path / "spiral-maze-mural-0", [1] * 5)
     spent = record(tmp_path / "spiral-maze-vice-0", [0, 0], steps=3000)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,7 @@ from mural.agent.layers import affine, joint
 from mural.agent.policy import LOG_STD_MAX, LOG_STD_MIN
 from mural.agent.replay import Batch, Replay, Terminations
 from mural.agent.view import View
+from mural.limits import ABOVE_ZERO_TO_ONE, BELOW_ONE, NotNegativeFloat, PositiveFloat, PositiveInt, Widths
 from mural.nml import descent, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
@@ -30,26 +31,26 @@ from mural.nml.mlp import Params
 class SAC:
     """Settings. Hashable: a static argument of the compiled functions."""
 
-    hidden: tuple[int, ...] = (256, 256)
+    hidden: Widths = (256, 256)
     """Widths of the hidden layers of policy and critics."""
-    batch_size: int = 256
+    batch_size: PositiveInt = 256
     """Transitions per update."""
-    learning_rate: float = 3e-4
-    """Of Adam, for policy, critics and temperature."""
-    gamma: float = 0.99
-    """Discount."""
-    tau: float = 0.005
+    learning_rate: PositiveFloat = 3e-4
+    """Learning rate of Adam, for policy, critics and temperature."""
+    gamma: Annotated[float, BELOW_ONE] = 0.99
+    """Discount γ: what a reward is worth one step later."""
+    tau: Annotated[float, ABOVE_ZERO_TO_ONE] = 0.005
     """How far the target critics move towards the critics with each update."""
     entropy_per_action: float = -1.0
     """H̄ per number of an action: the entropy (in nats, of actions in [−1, 1]) that the temperature aims at."""
-    initial_temperature: float = 1.0
-    """α at the start."""
-    temperature: float | None = None
-    """α, if it is to be fixed. None: learned."""
+    initial_temperature: PositiveFloat = 1.0
+    """Temperature α at the start: how much entropy counts beside the reward."""
+    temperature: NotNegativeFloat | None = None
+    """Fixes the temperature α to this. None: α is learned."""
     layer_norm: bool = False
     """Normalise the hidden layers of the critics."""
-    n_step: int = 1
-    """Rewards summed before the critic's estimate takes over."""
+    n_step: PositiveInt = 1
+    """Steps whose rewards are summed before the critic estimates the rest."""
     scale_inputs: bool = False
     """Scale observations for policy and critics: by the space's bounds, or by what was seen first."""
     motion: bool = False

@@ -29,13 +29,13 @@ class Figure:
         """Make the pictures, with a line for each."""
         from mural.study.figures import FIGURES  # loads JAX and matplotlib
 
-        for name, spec in FIGURES.items():
+        for name, draw in FIGURES.items():
             if self.name not in ("all", name):
                 continue
             path = self.out / f"{name}.png"
             begun = time.monotonic()
             with Console(stderr=True).status(f"{name} …"):
-                finding = spec.make(path, self.seed)
+                finding = draw(path, self.seed)
             print(f"{path}  ({time.monotonic() - begun:.0f} s)\n  {finding}", flush=True)
 
 

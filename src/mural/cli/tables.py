@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 
 def show(rows: Iterable[dict[str, Any]], *, as_json: bool) -> None:
@@ -22,7 +23,7 @@ def show(rows: Iterable[dict[str, Any]], *, as_json: bool) -> None:
     keys = list(dict.fromkeys(key for row in collected for key in row))
     table = Table(*keys)
     for row in collected:
-        table.add_row(*(pretty(row.get(key)) for key in keys))
+        table.add_row(*(Text(pretty(row.get(key))) for key in keys))  # rich would read [robots] as a style
     Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 

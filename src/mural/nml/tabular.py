@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mural.cells import cells
+
 Floats = NDArray[np.float64]
 
 
@@ -40,8 +42,7 @@ class Grid:
 
     def index(self, x: ArrayLike) -> NDArray[np.int64]:
         """Flat cell index of each state [n, d]; states outside belong to the nearest cell."""
-        position = np.floor((np.asarray(x, dtype=float) - self.low) / self.cell_size).astype(np.int64)
-        position = np.clip(position, 0, self.cells - 1)
+        position = cells(np.asarray(x, dtype=float), np.asarray(self.low), np.asarray(self.high), self.cells)
         return np.ravel_multi_index(tuple(position.T), (self.cells,) * len(self.low))
 
     def centres(self) -> Floats:

@@ -1,4 +1,4 @@
-"""What a transition is worth: one file per method, all behind one protocol. Knows nothing of environments."""
+"""What a state or a transition is worth: one file per method, one protocol for all. Knows nothing of environments."""
 
 from mural.rewards.base import (
     METHODS,

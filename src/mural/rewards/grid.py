@@ -1,4 +1,4 @@
-"""Places as cells of a grid, inside compiled code: what counts are counted over (`mural.nml.tabular.Grid` in NumPy)."""
+"""Counts over the cells of a grid, inside compiled code."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+
+import mural.cells
 
 
 class Box(NamedTuple):
@@ -42,8 +44,7 @@ class BoundsError(ValueError):
 
 def cells(region: Box, bins: int, x: Array) -> Array:
     """Flat cell index [n] of places x [n, d]; what lies outside belongs to the nearest cell."""
-    low, edge = region.low[None], (region.high - region.low)[None] / bins
-    position = jnp.clip(jnp.floor((x - low) / edge).astype(jnp.int32), 0, bins - 1)
+    position = mural.cells.cells(x, region.low[None], region.high[None], bins)
     flat = jnp.zeros(x.shape[0], jnp.int32)
     for axis in range(x.shape[1]):
         flat = flat * bins + position[:, axis]

@@ -1,1 +1,1 @@
-"""Typed settings, their constraints, and presets with sources."""
+"""Typed settings of a run, how they must fit together, and presets per task and method with their sources."""

@@ -4,76 +4,65 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from mural.agent.replay import Terminations
 from mural.agent.sac import SAC
+from mural.limits import BELOW_ONE, FINITE, NotNegativeFloat, NotNegativeInt, PositiveInt, broken
 from mural.rewards import Method, find_method
 from mural.rewards.metric import Units
 from mural.typed import ConfigError as ConfigError
-from mural.typed import build, merge
-
-# Settings of rewards by name, in whichever part they are; a part's own default is always allowed.
-POSITIVE = {
-    "hidden", "steps", "batch_size", "learning_rate", "negatives", "kernel_width", "counts_cap", "train_points",
-    "adapt_points", "outer_points", "updates_per_epoch", "queries_per_update", "bins", "l2", "outputs", "features",
-    "latent", "draws",
-}  # fmt: skip
-NOT_NEGATIVE = {
-    "positives", "first_epochs", "epochs", "query_weight", "step_size", "weight_decay", "mixup", "clip", "centres",
-    "newton_steps", "power",
-}  # fmt: skip
-SHARES = {"outside_share", "beta"}
+from mural.typed import build, merge, plain
 
 
 @dataclass(frozen=True)
 class Loop:
     """How collecting, labelling and learning alternate."""
 
-    epoch_steps: int | None = None
-    """Environment steps per epoch; rewards learn once per epoch. None: at least 1000, in whole episodes."""
-    random_steps: int = 1000
-    """Steps with uniformly random actions before anything is learned; rounded up to whole epochs."""
-    steps_per_call: int = 50
-    """Environment steps between two compiled calls; all updates of those steps are fused in one call."""
-    noise_correlation: float = 0.0
-    """How much of the exploration noise is carried over to the next step, from 0 (white) to below 1."""
-    updates_per_step: float = 1.0
+    epoch_steps: PositiveInt | None = None
+    """Environment steps per epoch; the reward learns once per epoch. None: at least 1000, in whole episodes."""
+    random_steps: NotNegativeInt = 1000
+    """Steps with random actions before learning starts; rounded up to whole epochs."""
+    steps_per_call: PositiveInt = 50
+    """Environment steps between two learning calls; one compiled call makes all updates that these steps are due."""
+    noise_correlation: Annotated[float, BELOW_ONE] = 0.0
+    """Share of the exploration noise that is carried over to the next step: 0 is white noise."""
+    updates_per_step: Annotated[NotNegativeFloat, FINITE] = 1.0
     """SAC updates per environment step."""
-    environments: int = 1
-    """Environments stepped side by side."""
-    replay_size: int = 500_000
-    """Transitions that the replay holds; then the oldest are overwritten."""
-    pool: int = 16_384
-    """At most so many old states are labelled anew per epoch, and the epoch's batches are drawn from them."""
+    environments: PositiveInt = 1
+    """Environments that are stepped side by side."""
+    replay_size: PositiveInt = 500_000
+    """Transitions that the replay holds; when it is full, new ones overwrite the oldest."""
+    pool: PositiveInt = 16_384
+    """Each epoch gives new rewards to this many old transitions at most; it learns from them and from its own steps."""
     stale: bool = False
-    """Keep each reward as it was when its state was visited, as the released code does."""
+    """Never renew a reward: keep the one that a state was given when it was visited, as the released code does."""
     terminations: Literal["auto", "absorb", "stop", "bootstrap"] = "auto"
-    """What an environment's termination means: its last reward for ever, nothing more, or a mere time limit.
-    auto: absorb for learned rewards, stop for the environment's own."""
-    held_out: float = 0.1
-    """Share of the user's examples that is kept back, to measure how well the classifier is calibrated."""
+    """What follows when the environment terminates an episode. absorb: the last reward goes on for ever. stop: no more
+    reward. bootstrap: as at a time limit, the critic estimates what would have followed. auto: absorb if the reward is
+    learned, stop if it is the environment's own."""
+    held_out: Annotated[float, BELOW_ONE] = 0.1
+    """Share of your examples that is not learned from: it measures how well the classifier is calibrated."""
 
 
 @dataclass(frozen=True)
 class Watch:
-    """What is looked at along the way, and how often."""
+    """What a run evaluates, saves and draws while it trains, and how often."""
 
-    eval_episodes: int = 20
-    """Episodes per evaluation, with the policy's most likely actions and the same starts each time."""
-    eval_every: int = 2
+    eval_episodes: PositiveInt = 20
+    """Episodes per evaluation. The policy takes its most likely actions; the starts are the same each time."""
+    eval_every: PositiveInt = 2
     """Epochs between evaluations."""
-    checkpoint_every: int = 5
+    checkpoint_every: PositiveInt = 5
     """Epochs between checkpoints."""
-    keep: int = 2
-    """Checkpoints that are kept."""
-    picture_every: int = 10
-    """Epochs between pictures of reward and visits (states of two dimensions); 0: none."""
+    keep: PositiveInt = 2
+    """Checkpoints to keep; older ones are deleted."""
+    picture_every: NotNegativeInt = 10
+    """Epochs between pictures of reward and visits, for tasks that have a plane; 0: draw none."""
     tensorboard: bool = True
     """Write TensorBoard events."""
 
@@ -85,33 +74,33 @@ class RunConfig:
     task: str = "zigzag-maze"
     """Short name of a task, or any Gymnasium id."""
     method: str = "mural"
-    """Where the reward comes from; `mural methods` lists them."""
+    """What the reward is; `mural methods` lists the choices."""
     preset: Literal["fast", "paper"] = "fast"
-    """Sizes for a CPU, or those of the paper."""
-    seed: int = 0
-    """Seed of everything."""
-    steps: int = 100_000
-    """Environment steps, the random ones included."""
+    """fast: networks and batches sized for a CPU. paper: the sizes of the paper."""
+    seed: NotNegativeInt = 0
+    """Seed of all random numbers."""
+    steps: PositiveInt = 100_000
+    """Environment steps to train for, including the random ones at the start."""
     stop_at_success: float | None = None
-    """Stop when the success of the last 5 evaluations is at least this. None: use all steps."""
+    """Stop early when the mean success of the last 5 evaluations is at least this. None: use all steps."""
     examples: str | None = None
-    """File of success examples (.npz or .csv). None: the task's own."""
-    num_examples: int = 150
-    """How many of its own examples a task makes."""
+    """File of success examples (.npz or .csv). None: the task makes its own."""
+    num_examples: PositiveInt = 150
+    """How many examples a task makes, if it makes its own."""
     classifier_keys: tuple[str, ...] | None = None
-    """Entries of a Dict observation that the classifier sees. None: the task's choice, or all."""
+    """Entries of a Dict observation that the classifier sees. None: the task decides, or all."""
     classifier_slice: str | None = None
     """Columns of the flattened observation that the classifier sees, as 'start:stop' or '0,2'."""
     units: Units = "spread"
     """What the classifier measures distances in: each number of a state by its spread, or raw units."""
     reward: Method = field(default_factory=lambda: find_method("mural").config())
-    """Settings of the method."""
+    """Settings of the reward, which depend on --method."""
     sac: SAC = field(default_factory=SAC)
-    """Settings of the agent."""
+    """Settings of the agent, soft actor-critic."""
     loop: Loop = field(default_factory=Loop)
-    """Settings of the loop."""
+    """How collecting, labelling and learning alternate."""
     watch: Watch = field(default_factory=Watch)
-    """Evaluation, checkpoints, pictures."""
+    """How often to evaluate, save and draw."""
 
     @property
     def terminations(self) -> Terminations:
@@ -122,27 +111,11 @@ class RunConfig:
 
 
 def validate(config: RunConfig) -> RunConfig:
-    """The same settings, or a `ConfigError` that names the first that cannot be."""
+    """The settings as plain Python values, or a `ConfigError` that names the first one that is wrong, and why."""
+    config = plain(config)
+    for name, value, words in broken(config):
+        raise ConfigError(f"{name} is {value}; it must {words}")
     loop, sac = config.loop, config.sac
-    positive = {
-        "steps": config.steps, "num_examples": config.num_examples, "sac.batch_size": sac.batch_size,
-        "sac.n_step": sac.n_step, "sac.learning_rate": sac.learning_rate,
-        "sac.initial_temperature": sac.initial_temperature, **{f"sac.hidden[{i}]": h for i, h in enumerate(sac.hidden)},
-        "loop.steps_per_call": loop.steps_per_call,
-        "loop.environments": loop.environments, "loop.replay_size": loop.replay_size, "loop.pool": loop.pool,
-        "watch.eval_episodes": config.watch.eval_episodes, "watch.eval_every": config.watch.eval_every,
-        "watch.checkpoint_every": config.watch.checkpoint_every, "watch.keep": config.watch.keep,
-    }  # fmt: skip
-    for name, value in positive.items():
-        if not (math.isfinite(value) and value > 0):
-            raise ConfigError(f"{name} is {value}; it must be positive")
-    for name, value in {"sac.gamma": sac.gamma, "loop.held_out": loop.held_out}.items():
-        if not 0 <= value < 1:
-            raise ConfigError(f"{name} is {value}; it must be at least 0 and below 1")
-    if not 0 < sac.tau <= 1:
-        raise ConfigError(f"sac.tau is {sac.tau}; it must be above 0 and at most 1")
-    if sac.temperature is not None and not sac.temperature >= 0:
-        raise ConfigError(f"sac.temperature is {sac.temperature}; it must not be negative")
     if loop.pool < sac.n_step:
         raise ConfigError(f"loop.pool ({loop.pool}) must be at least sac.n_step ({sac.n_step})")
     if loop.updates_per_step and not round(loop.steps_per_call * loop.updates_per_step):
@@ -150,8 +123,6 @@ def validate(config: RunConfig) -> RunConfig:
             f"loop.updates_per_step ({loop.updates_per_step}) is less than one update per call: raise it, or "
             f"loop.steps_per_call ({loop.steps_per_call})"
         )
-    if loop.updates_per_step < 0 or loop.random_steps < 0 or config.seed < 0:
-        raise ConfigError("loop.updates_per_step, loop.random_steps and seed must not be negative")
     if loop.steps_per_call % loop.environments:
         raise ConfigError(
             f"loop.steps_per_call ({loop.steps_per_call}) must be a multiple of loop.environments ({loop.environments})"
@@ -160,33 +131,7 @@ def validate(config: RunConfig) -> RunConfig:
         raise ConfigError(
             f"loop.epoch_steps ({loop.epoch_steps}) must be a multiple of loop.steps_per_call ({loop.steps_per_call})"
         )
-    validate_part(config.reward, "reward")
     return config
-
-
-def validate_part(part: Any, where: str) -> None:
-    """Raise a `ConfigError` for the first setting of a reward, or of a part of it, that cannot be."""
-    for f in dataclasses.fields(part):
-        value, name = getattr(part, f.name), f"{where}.{f.name}"
-        if dataclasses.is_dataclass(value):
-            validate_part(value, name)
-        elif value != f.default:
-            for number in value if isinstance(value, tuple) else (value,):
-                if isinstance(number, int | float) and not isinstance(number, bool):
-                    wrong = complaint(f.name, number)
-                    if wrong:
-                        raise ConfigError(f"{name} is {value}; it must {wrong}")
-
-
-def complaint(name: str, number: float) -> str:
-    """What a number of this name must be and is not, or ''."""
-    if math.isnan(number):
-        return "be a number"
-    if name in POSITIVE and number <= 0:
-        return "be positive"
-    if name in NOT_NEGATIVE and number < 0:
-        return "not be negative"
-    return "be from 0 to 1" if name in SHARES and not 0 <= number <= 1 else ""
 
 
 def to_dict(config: Any) -> dict[str, Any]:

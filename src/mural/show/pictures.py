@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,61 +13,55 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
-from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
+from mural.show.axes import draw_cells, furnish
 from mural.tasks.mazes.picture import TRAIL_NEW, TRAIL_OLD
-from mural.tasks.mazes.tasks import MazeTask, ShuffledMaze
+from mural.tasks.plane import Plane, columns
 from mural.training.collect import seeds
 from mural.training.evaluate import episode
 from mural.training.run import Run
 
 Image = NDArray[np.uint8]
-Floats = NDArray[np.float32]
-RESOLUTION = 64  # reward-map points per edge; the shuffled maze's 16 cells divide it
+Floats = NDArray[np.floating]
+RESOLUTION = 64  # reward-map points per edge; the shuffled maze's 16 cells fit in
 SIDE, DPI = 4.2, 100  # inches per panel
 TRAIL = LinearSegmentedColormap.from_list("trail", [np.array(TRAIL_OLD) / 255, np.array(TRAIL_NEW) / 255])
 
 
-@dataclass(frozen=True)
-class Plane:
-    """The plane that a run is drawn on."""
-
-    low: Floats
-    high: Floats
-    shown: Callable[[Floats], Floats] | None
-    """Places [n, 2] → what the classifier sees there [n, 2]; None where a place is only part of the state."""
-    examples: Floats  # [m, 2] places
-    start: Floats | None
-    task: Any
-
-    @property
-    def extent(self) -> tuple[float, float, float, float]:
-        """As matplotlib has it."""
-        return float(self.low[0]), float(self.high[0]), float(self.low[1]), float(self.high[1])
-
-
 def plane_of(run: Run) -> Plane | None:
-    """The plane of the states, or of the places that the task reports; None where there is neither."""
+    """The plane that the task declares, or else the states if they are two numbers, or else the places reported."""
     world, task = run.world, run.world.envs[0].unwrapped
-    low, high = (np.asarray(side, np.float32) for side in (run.diagnostics.low, run.diagnostics.high))
+    declared = getattr(task, "plane", None)
+    # A wrapper that changes observations makes what the task says of them untrue.
+    if isinstance(declared, Plane) and world.envs[0].observation_space == task.observation_space:
+        return declared
+    low, high = run.diagnostics.low, run.diagnostics.high
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (high > low).all()):
         return None
-    examples = np.zeros((0, 2), np.float32) if world.examples is None else world.examples.states
-    start = np.asarray(task.layout.start, np.float32) if isinstance(task, MazeTask) else None
-    if isinstance(task, ShuffledMaze):
-        grid = task.grid
-        true = np.asarray(grid.centres[grid.unlabel[grid.cell_at(examples)]], np.float32)
-
-        def shown(xy: Floats) -> Floats:
-            return np.asarray(grid.centres[grid.label[grid.cell_at(xy)]], np.float32)
-
-        return Plane(low, high, shown, true, start, task)
+    corners = (float(low[0]), float(low[1])), (float(high[0]), float(high[1]))
     if len(world.columns) == 2:
-        return Plane(low, high, lambda xy: xy, examples, start, task)
-    if hasattr(task, "xy"):
-        return Plane(low, high, None, np.zeros((0, 2), np.float32), start, task)
-    return None
+        first, second = world.columns
+        names = world.spaces.column_name(first), world.spaces.column_name(second)
+        return Plane(*corners, names, columns(first, second), lambda xy: whole(run, xy, 0.0), to_scale=False)
+    return Plane(*corners, to_scale=False) if hasattr(task, "xy") else None
+
+
+def whole(run: Run, states: Floats, unknown: float) -> Floats:
+    """States [n, d] as the classifier sees them in whole observations [n, o], whose other columns are `unknown`."""
+    obs = np.full((len(states), run.world.spaces.obs_size), unknown, np.float32)
+    obs[:, list(run.world.columns)] = states
+    return obs
+
+
+def example_places(run: Run, plane: Plane) -> Floats:
+    """Places [m, 2] of those success examples that say where they are."""
+    examples = run.world.examples
+    if examples is None or plane.places is None:
+        return np.zeros((0, 2), np.float32)
+    obs = examples.observations if examples.observations is not None else whole(run, examples.states, np.nan)
+    places = np.asarray(plane.places(np.asarray(obs)), np.float32)
+    return places[np.isfinite(places).all(axis=1)]
 
 
 def run_picture(run: Run, path: Path) -> Image | None:
@@ -76,7 +69,7 @@ def run_picture(run: Run, path: Path) -> Image | None:
     plane = plane_of(run)
     if plane is None:
         return None
-    panels = [lambda ax: draw_visits(ax, run, plane, trajectory(run))]
+    panels = [lambda ax: draw_visits(ax, run, plane, trajectory(run, plane))]
     if has_map(run, plane):
         panels.insert(0, lambda ax: draw_reward(ax, run, plane))
     return _drawn(panels, f"{run.config.task}, {run.config.method}, step {run.step}", path)
@@ -89,7 +82,7 @@ def final_picture(run: Run, path: Path) -> Image | None:
         return None
     panels = [
         lambda ax: draw_visits(ax, run, plane, None),
-        lambda ax: draw_path(ax, plane, trajectory(run)),
+        lambda ax: draw_path(ax, run, plane, trajectory(run, plane)),
     ]
     if has_map(run, plane):
         panels.insert(0, lambda ax: draw_reward(ax, run, plane))
@@ -98,25 +91,25 @@ def final_picture(run: Run, path: Path) -> Image | None:
 
 def has_map(run: Run, plane: Plane) -> bool:
     """Whether each place has a learned reward."""
-    return plane.shown is not None and run.learned and run.learns_reward and run.reads <= {"states", "xy"}
+    return plane.observations is not None and run.learned and run.learns_reward and run.reads <= {"states", "xy"}
 
 
 def reward_map(run: Run, plane: Plane) -> Floats:
     """The learned reward at the centres of RESOLUTION × RESOLUTION cells, x before y."""
-    assert plane.shown is not None
-    unit = (np.arange(RESOLUTION, dtype=np.float32) + 0.5) / RESOLUTION
-    xy = np.stack(np.meshgrid(unit, unit, indexing="ij"), axis=-1).reshape(-1, 2) * (plane.high - plane.low) + plane.low
-    return np.asarray(run.reward_of(plane.shown(xy), xy), np.float32).reshape(RESOLUTION, RESOLUTION)
+    assert plane.observations is not None
+    xy = plane.points(RESOLUTION)
+    states = np.asarray(plane.observations(xy), np.float32)[:, list(run.world.columns)]
+    return np.asarray(run.reward_of(states, xy), np.float32).reshape(RESOLUTION, RESOLUTION)
 
 
-def trajectory(run: Run) -> tuple[Floats, bool | None]:
+def trajectory(run: Run, plane: Plane) -> tuple[Floats, bool | None]:
     """Places [n, 2] of the first evaluation's episode, and whether it ends in success (None: not reported)."""
     world = run.world
     seed = seeds(run.config.seed, 0, 3, count=1)[0]
     rows = episode(world.envs[0], world.spaces, run.policy, seed, run.epoch_steps)
     places = rows.xy
-    if len(world.columns) == 2 and not isinstance(world.envs[0].unwrapped, ShuffledMaze):
-        places = np.concatenate([rows.obs[:1, list(world.columns)], places])
+    if plane.places is not None:  # the reports begin with the first step: the start is in the first observation
+        places = np.concatenate([np.asarray(plane.places(rows.obs[:1]), np.float32), places])
     success = float(rows.success[-1])
     return places, None if np.isnan(success) else bool(success)
 
@@ -125,33 +118,31 @@ def draw_reward(ax: Any, run: Run, plane: Plane) -> None:
     """The learned reward under walls, examples and start."""
     values = reward_map(run, plane)
     probability = values.min() >= 0 and values.max() <= 1
-    image = ax.imshow(
-        values.T, origin="lower", extent=plane.extent, cmap="viridis", interpolation="nearest", aspect="auto",
-        vmin=0 if probability else None, vmax=1 if probability else None,
-    )  # fmt: skip
+    image = draw_cells(ax, values, plane.extent, limits=(0.0, 1.0) if probability else None)
     ax.figure.colorbar(image, ax=ax, fraction=0.045, pad=0.02)
-    _furnish(ax, plane, "learned reward")
+    furnish(ax, plane, "learned reward", example_places(run, plane))
 
 
 def draw_visits(ax: Any, run: Run, plane: Plane, path: tuple[Floats, bool | None] | None) -> None:
     """How often each cell was visited, darker for more, by orders of magnitude; and the path of an evaluation."""
     visits = run.diagnostics.visits
-    shown = np.ma.masked_equal(visits, 0)
-    ax.imshow(
-        shown.T, origin="lower", extent=plane.extent, cmap="Blues", interpolation="nearest", aspect="auto",
-        norm=LogNorm(0.2, max(float(visits.max()), 2.0)),
-    )  # fmt: skip
+    (left, bottom), (right, top) = run.diagnostics.low, run.diagnostics.high  # of the counts, not of the plane
+    counted = float(left), float(right), float(bottom), float(top)
+    if visits.any():
+        norm = LogNorm(0.2, max(float(visits.max()), 2.0))
+        draw_cells(ax, np.ma.masked_equal(visits, 0), counted, "Blues", norm=norm)
     if path is not None:
         _trail(ax, path[0])
-    _furnish(ax, plane, f"visits: {np.mean(visits > 0):.0%} of the plane" + (", and the policy's path" if path else ""))
+    title = f"visits: {np.mean(visits > 0):.0%} of the plane" + (", and the policy's path" if path else "")
+    furnish(ax, plane, title, example_places(run, plane))
 
 
-def draw_path(ax: Any, plane: Plane, path: tuple[Floats, bool | None]) -> None:
+def draw_path(ax: Any, run: Run, plane: Plane, path: tuple[Floats, bool | None]) -> None:
     """The path of an evaluation alone."""
     places, success = path
     _trail(ax, places)
     end = {None: "", True: ": success", False: ": no success"}[success]
-    _furnish(ax, plane, f"the policy's path{end}")
+    furnish(ax, plane, f"the policy's path{end}", example_places(run, plane))
 
 
 def _trail(ax: Any, places: Floats) -> None:
@@ -160,19 +151,6 @@ def _trail(ax: Any, places: Floats) -> None:
         LineCollection(list(pieces), array=np.arange(len(pieces)), cmap=TRAIL, linewidths=1.8, capstyle="round")
     )
     ax.plot(*places[-1], marker="o", color="black", markeredgecolor="white", markersize=7, clip_on=False, zorder=5)
-
-
-def _furnish(ax: Any, plane: Plane, title: str) -> None:
-    """Walls, examples and start, over what is already drawn."""
-    if isinstance(plane.task, MazeTask):
-        for x0, y0, x1, y1 in plane.task.layout.walls:
-            ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, facecolor="#d8d8d8", edgecolor="black", linewidth=0.6))
-        ax.set_aspect("equal")
-    ax.scatter(*plane.examples[:: max(1, len(plane.examples) // 20)].T, s=22, marker="*", c="crimson", linewidths=0)
-    if plane.start is not None:
-        ax.plot(*plane.start, marker="o", color="white", markeredgecolor="black", markersize=6)
-    ax.set(xlim=plane.extent[:2], ylim=plane.extent[2:], xticks=[], yticks=[])
-    ax.set_title(title, fontsize=10)
 
 
 def _drawn(panels: list[Callable[[Any], None]], title: str, path: Path) -> Image:

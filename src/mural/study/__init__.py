@@ -1,1 +1,1 @@
-"""Many runs: presets, sweeps, statistics, figures, the claims ledger, the report."""
+"""Many runs, and what is learned from them: evidence, the paper's figures, measurements of speed and fidelity."""

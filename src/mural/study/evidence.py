@@ -1,4 +1,4 @@
-"""First evidence: tasks × methods × seeds, each a run of its own process, and compact curves of what they did.
+"""Evidence: train tasks × methods × seeds, each in a process of its own, and make small result files of the runs.
 
     python -m mural.study.evidence run --tasks zigzag-maze spiral-maze --methods mural vice --seeds 0 1 2
     python -m mural.study.evidence collect          # runs/evidence/* → results/evidence/*.json
@@ -6,7 +6,7 @@
     python -m mural.study.evidence table            # results as a table in Markdown
     python -m mural.study.evidence lapse --runs runs/evidence/zigzag-maze-{mural,vice}-0 --out docs/pictures/zigzag.png
 
-A run that is finished is left alone, one that was interrupted goes on; processes have one compute thread each.
+Called again, `run` skips the runs that are finished and resumes the interrupted ones. Each process has one thread.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import numpy as np
 import tyro
 from tyro.conf import UseAppendAction
 
+from mural.storage import metrics
 from mural.study.processes import environment
 
 CURVES = ("eval/success", "eval/distance", "train/success", "train/distance", "coverage", "reward/mean")
@@ -34,24 +35,24 @@ SOLVED = 0.9
 
 @dataclass
 class Run:
-    """Train all combinations, as many at once as there are `jobs`."""
+    """Train all combinations of tasks, methods and seeds, `jobs` of them at once."""
 
     tasks: tuple[str, ...] = ("zigzag-maze", "spiral-maze")
-    """Tasks."""
+    """Tasks to train on."""
     methods: tuple[str, ...] = ("mural", "vice", "vice-count", "sac-sparse", "sac-distance")
-    """Methods."""
+    """Methods to train with."""
     seeds: tuple[int, ...] = (0, 1, 2)
-    """Seeds; tune on 100 and above."""
+    """Seeds to train with. Seeds from 100 on are for tuning, the others for results."""
     steps: int = 100_000
-    """Environment steps at most."""
+    """Environment steps of a run, at most."""
     flags: Annotated[tuple[str, ...], UseAppendAction] = ()
     """Further flags of `mural train`, e.g. --flags=--loop.stale."""
     variant: str = ""
-    """A name for runs with further flags."""
+    """Name for runs with further flags; it becomes part of their folders' names."""
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     """Processes at once."""
     out: Path = RUNS
-    """Where the runs go."""
+    """Folder that the runs are written to."""
 
     def run(self) -> None:
         """Start processes as others end."""
@@ -167,8 +168,8 @@ def finished(folder: Path) -> bool:
 
 
 def summary(folder: Path) -> dict[str, Any]:
-    """The compact result of a run. After an early stop the last values hold on to the end of the budget."""
-    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    """The compact result of a run."""
+    rows = metrics.read(folder / "metrics.jsonl")
     config = json.loads((folder / "config.json").read_text())
     success = [row["eval/success"] for row in rows if "eval/success" in row]
     steps = [row["step"] for row in rows if "eval/success" in row]

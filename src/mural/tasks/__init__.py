@@ -4,6 +4,7 @@ Importing this module registers ``mural/ZigzagMaze-v0`` and the others with Gymn
 """
 
 from mural.tasks.base import ActionError, DisplayError, MissingExtraError, Task, UnknownTaskError
+from mural.tasks.plane import Plane
 from mural.tasks.registry import TASKS, TaskSpec, describe, find, make, register_all, short_name
 
 register_all()
@@ -13,6 +14,7 @@ __all__ = [
     "ActionError",
     "DisplayError",
     "MissingExtraError",
+    "Plane",
     "Task",
     "TaskSpec",
     "UnknownTaskError",

@@ -12,6 +12,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
+from mural.tasks.plane import Plane
+
 Floats = NDArray[np.float64]
 
 INSTALL_ROBOTS = "pip install 'mural-rl[robots]'"
@@ -110,6 +112,11 @@ class Task(gymnasium.Env[Floats, NDArray[Any]], ABC):
     @abstractmethod
     def _make_examples(self, n: int, rng: np.random.Generator) -> Floats:
         """`n` states in which the task is done, [n, d], without touching the running episode."""
+
+    @property
+    def plane(self) -> Plane | None:
+        """The plane over which `xy` is counted and drawn; None: there is none worth drawing."""
+        return None
 
     def classifier_view(self, obs: Floats) -> Floats:
         """What the success classifier sees of observations [..., d]: all of it, unless overridden."""

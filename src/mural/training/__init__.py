@@ -1,1 +1,1 @@
-"""The loop that joins them: collect, label, learn, evaluate, checkpoint, log."""
+"""The training loop: collect steps, let the reward learn, label the replay, update the agent, evaluate."""

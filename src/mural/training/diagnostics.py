@@ -8,6 +8,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from mural.cells import cells
 from mural.inputs.world import World
 from mural.rewards import Classifier, total
 
@@ -32,9 +33,8 @@ class Diagnostics:
             low, high = xy.min(axis=0), xy.max(axis=0)
             room = np.maximum(high - low, 1e-3)
             self.low, self.high = low - room, high + room
-        cells = np.floor((xy - self.low) / (self.high - self.low) * BINS).astype(int)
-        cells = np.clip(cells, 0, BINS - 1)
-        np.add.at(self.visits, (cells[:, 0], cells[:, 1]), 1)
+        cell = cells(xy, self.low, self.high, BINS)
+        np.add.at(self.visits, (cell[:, 0], cell[:, 1]), 1)
 
     def coverage(self) -> dict[str, float]:
         """Share of the cells of the plane that have been visited."""

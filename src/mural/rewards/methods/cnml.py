@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from mural.limits import NotNegativeInt, PositiveFloat, PositiveInt
 from mural.rewards import grid
 from mural.rewards.base import Experience, Info, NMLPart, Problem, Term, register_method
 from mural.rewards.grid import Box
@@ -59,15 +60,15 @@ class TabularState(NamedTuple):
 class TabularCNML(NMLPart):
     """(G + 1)/(N + G + 2) for a cell with N visits and G examples."""
 
-    bins: int = 51
+    bins: PositiveInt = 51
     """Cells along each axis of the state."""
     balanced: bool = True
-    """Let all examples together weigh as much as all visits, as in MURAL's D: G grows with the run.
-    False: each example counts once, and the reward at the goal fades as 1/N."""
+    """Give all examples together the weight of all visits. Off: each example counts once, and the reward at the goal
+    fades with every visit there."""
     low: float | None = None
-    """Where the grid begins on all axes; None: below the first data and the examples."""
+    """Where the grid begins on all axes. None: below the first states and the examples."""
     high: float | None = None
-    """Where it ends; None: above the first data and the examples. States outside belong to the nearest cell."""
+    """Where the grid ends. None: above the first states and the examples. States outside count for the nearest cell."""
 
     def init(self, problem: Problem, *, key: Array) -> TabularState:
         """Nothing was seen, not even the examples: p = 0.5 everywhere."""
@@ -124,20 +125,20 @@ class LogisticState(NamedTuple):
 class LogisticCNML(NMLPart):
     """Logistic regression on bumps, fitted to D and each query with each label by Newton's method."""
 
-    negatives: int = 512
-    """States of the replay in D; each stands for (replay size / this) states."""
+    negatives: PositiveInt = 512
+    """States of the replay that it is fitted to; each stands for (replay size / this number) states."""
     balanced: bool = True
-    """Let all examples together weigh as much as the replay; False: each example counts once."""
-    centres: int = 8
-    """Gaussian bumps along each axis of the state, evenly over the box; 0: the state itself, scaled to [−1, 1]."""
+    """Give all examples together the weight of the replay. Off: each example counts once."""
+    centres: NotNegativeInt = 8
+    """Gaussian bumps along each axis of the state, evenly spaced. 0: the state itself, scaled to [−1, 1]."""
     low: float | None = None
-    """Where the box begins on all axes; None: below the first data and the examples."""
+    """Where the bumps begin on all axes. None: below the first states and the examples."""
     high: float | None = None
-    """Where it ends; None: above the first data and the examples."""
-    l2: float = 0.01
-    """Of the penalty ½ l2 ‖W‖² over both labels' weights: separable data have no optimum without."""
-    newton_steps: int = 12
-    """Newton steps for each query and label, from the optimum without the query."""
+    """Where the bumps end. None: above the first states and the examples."""
+    l2: PositiveFloat = 0.01
+    """Weight of the penalty ½ l2 ‖W‖²; without it, data that can be separated have no best fit."""
+    newton_steps: NotNegativeInt = 12
+    """Newton steps for each state and label, starting from the best fit without that state."""
 
     def init(self, problem: Problem, *, key: Array) -> LogisticState:
         """No data: p = 0.5 everywhere."""

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mural.limits import PositiveInt, PositiveOrInfinite
 from mural.nml import kernel
 from mural.nml.weights import Data
 from mural.rewards import dataset
@@ -27,12 +28,12 @@ class KernelState(NamedTuple):
 class KernelCNML(NMLPart):
     """(K₁ + 1)/(K₀ + K₁ + 2), with K the examples and visits around a state as the kernel counts them."""
 
-    kernel_width: float | None = None
+    kernel_width: PositiveOrInfinite | None = None
     """λ_dist: points further away count for less than a tenth. None: the usual distance between visited states and
     their tenth neighbours, measured anew every epoch."""
-    negatives: int = 2048
+    negatives: PositiveInt = 2048
     """Replay states in D."""
-    positives: int = 256
+    positives: PositiveInt = 256
     """Examples in D, drawn with replacement; together as heavy as the replay states."""
     counts: bool = True
     """Each point of D stands for replay size / negatives points, as CNML on all data asks. Off: one."""

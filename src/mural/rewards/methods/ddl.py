@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mural.limits import PositiveFloat, PositiveInt, Widths
 from mural.nml import descent, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
@@ -33,14 +34,14 @@ class DynamicalDistance(Part):
 
     learns_from = (PAIRS,)
 
-    hidden: tuple[int, ...] = (256, 256)
+    hidden: Widths = (256, 256)
     """Widths of the hidden layers."""
-    steps: int = 31
-    """Gradient steps per epoch: N_d = 2 for every 64 environment steps, in epochs of 1000."""
-    batch_size: int = 256
-    """Pairs of states per step."""
-    learning_rate: float = 3e-4
-    """Of Adam."""
+    steps: PositiveInt = 31
+    """Gradient steps per epoch; 31 is the paper's 2 for every 64 environment steps."""
+    batch_size: PositiveInt = 256
+    """Pairs of states per gradient step."""
+    learning_rate: PositiveFloat = 3e-4
+    """Learning rate of Adam."""
 
     def init(self, problem: Problem, *, key: Array) -> DistanceState:
         """A fresh network of two states."""
@@ -86,12 +87,12 @@ def _learn(config: DynamicalDistance, network: Fit, pairs: tuple[Array, Array, A
 @register_method("ddl", needs=("examples", "distance"))
 @dataclass(frozen=True)
 class DDL:
-    """Minus the learned number of steps to the true goal, which a user would have to know."""
+    """Dynamical distance learning: minus the learned number of steps to the goal, which the environment must report."""
 
     distance: DynamicalDistance = field(default_factory=DynamicalDistance)
     """The learned distance."""
     scale: float = 1.0
-    """Factor on its reward."""
+    """Factor on the reward, minus the distance."""
 
     def terms(self) -> tuple[Term, ...]:
         """−d(s, goal)."""

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mural.limits import PositiveFloat, PositiveInt, Share, Widths
 from mural.nml import descent, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
@@ -40,20 +41,20 @@ class Curiosity(Part):
 
     reads = learns_from = ("obs", "action", "next_obs")
 
-    hidden: tuple[int, ...] = (256, 256)
-    """Widths of the hidden layers, of all three networks."""
-    features: int = 64
-    """Width of φ."""
-    steps: int = 250
+    hidden: Widths = (256, 256)
+    """Widths of the hidden layers of all three networks."""
+    features: PositiveInt = 64
+    """Width of the features φ that observations are turned into."""
+    steps: PositiveInt = 250
     """Gradient steps per epoch."""
-    batch_size: int = 256
-    """Transitions per step."""
-    learning_rate: float = 1e-4
-    """Of Adam."""
-    beta: float = 0.2
-    """β of the loss (1 − β) L_I + β L_F: the share of the forward model."""
+    batch_size: PositiveInt = 256
+    """Transitions per gradient step."""
+    learning_rate: PositiveFloat = 1e-4
+    """Learning rate of Adam."""
+    beta: Share = 0.2
+    """Share β of the forward model in the loss (1 − β) L_inverse + β L_forward."""
     normalise: bool = True
-    """Divide by the running deviation of the errors; False: raw, in units that φ chooses."""
+    """Divide the error by its running deviation. Off: the error itself, in units that φ chooses."""
 
     def init(self, problem: Problem, *, key: Array) -> CuriosityState:
         """Fresh networks on observations and actions."""
@@ -106,16 +107,16 @@ def _learn(
 @register_method("icm", needs=())
 @dataclass(frozen=True)
 class ICM:
-    """Intrinsic curiosity alone, or beside a classifier's reward."""
+    """Intrinsic curiosity: the reward is what the agent could not predict; VICE's reward can be added."""
 
     bonus: Curiosity = field(default_factory=Curiosity)
     """The curiosity bonus."""
     bonus_scale: float = 1.0
     """Factor on the bonus (η)."""
     classifier: ViceClassifier = field(default_factory=ViceClassifier)
-    """The classifier, if its scale is not 0."""
+    """The classifier, used if classifier_scale is not 0."""
     classifier_scale: float = 0.0
-    """Factor on the classifier's reward; 0: no classifier, and examples are not looked at."""
+    """Factor on the classifier's reward. 0: there is no classifier, and no examples are needed."""
 
     def terms(self) -> tuple[Term, ...]:
         """The bonus, and the classifier where it counts."""

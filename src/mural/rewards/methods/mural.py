@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from mural.limits import NotNegativeFloat, NotNegativeInt, PositiveFloat, PositiveInt, PositiveOrInfinite, Share, Widths
 from mural.nml import kernel, meta, mle, mlp, proposals
 from mural.nml.descent import Fit
 from mural.nml.meta import MetaNML
@@ -37,18 +38,18 @@ class NMLState(NamedTuple):
 class NMLClassifier(NMLPart):
     """p(success | state) by conditional normalized maximum likelihood, one gradient step per query and label."""
 
-    hidden: tuple[int, ...] = (128, 128)
+    hidden: Widths = (128, 128)
     """Widths of the hidden layers."""
-    kernel_width: float | None = None
+    kernel_width: PositiveOrInfinite | None = None
     """λ_dist: points further away count for less than a tenth. None: the usual distance between visited states and
     their tenth neighbours, measured anew every epoch."""
-    query_weight: float = 1.0
+    query_weight: NotNegativeFloat = 1.0
     """k_query: how many points a query counts for."""
-    step_size: float = 0.1
+    step_size: NotNegativeFloat = 0.1
     """α of the inner gradient step (released code: 0.01)."""
-    negatives: int = 768
+    negatives: PositiveInt = 768
     """Replay states in D (paper: 1024)."""
-    positives: int = 256
+    positives: NotNegativeInt = 256
     """Examples in D, drawn with replacement (paper: 1024); together as heavy as the replay states. 0: none."""
     counts: bool = True
     """Each point of D stands for replay size / negatives points, as CNML on all data asks. Off: one (paper)."""
@@ -62,27 +63,27 @@ class NMLClassifier(NMLPart):
     """Importance weighting of the query in every inner batch (the paper's first trick)."""
     warm_start: bool = True
     """Go on from the last epoch's network (the paper's third trick). Off: a fresh one each epoch."""
-    train_points: int = 256
+    train_points: PositiveInt = 256
     """Points of D in an inner batch while training (released code: 63)."""
-    adapt_points: int | None = None
+    adapt_points: PositiveInt | None = None
     """Points of D that a query adapts on (released code: 63). None: all."""
-    outer_points: int | None = 64
+    outer_points: PositiveInt | None = 64
     """Points of D per task in the outer loss, drawn in proportion to their weight. None: all."""
-    outside_share: float = 1 / 3
+    outside_share: Share = 1 / 3
     """Share of the query tasks that lie outside D (paper: 0)."""
     proposal: Literal["auto", "box", "pairs"] = "auto"
     """Where those come from: the box around D, or lines through pairs of its points."""
     queries: Literal["data", "replay"] = "data"
     """Where the query tasks inside D come from: all of it (paper), or its replay states only (released code)."""
-    learning_rate: float = 1e-3
+    learning_rate: PositiveFloat = 1e-3
     """Of Adam in the outer loop."""
-    first_epochs: int = 30
+    first_epochs: NotNegativeInt = 30
     """Meta-epochs before the first rewards."""
-    epochs: int = 1
+    epochs: NotNegativeInt = 1
     """Meta-epochs per epoch after that."""
-    updates_per_epoch: int = 16
+    updates_per_epoch: PositiveInt = 16
     """Adam steps per meta-epoch."""
-    queries_per_update: int = 8
+    queries_per_update: PositiveInt = 8
     """Query points per Adam step, each with both labels."""
 
     def config(self) -> MetaNML:

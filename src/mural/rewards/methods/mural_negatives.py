@@ -12,12 +12,12 @@ from mural.rewards.methods.vice import ViceClassifier
 @register_method("mural-negatives")
 @dataclass(frozen=True)
 class MuralNegatives:
-    """Ablation of MURAL: meta-NML on visited states alone, plus the probability of an ordinary classifier."""
+    """Ablation of MURAL: a novelty bonus by meta-NML without examples, plus an ordinary classifier's probability."""
 
     novelty: NMLClassifier = field(default_factory=lambda: NMLClassifier(positives=0))
-    """Meta-NML without examples: 1/(visits + 2) as counts would have it."""
+    """Meta-NML without examples: high where nobody has been, falling with every visit."""
     classifier: ViceClassifier = field(default_factory=lambda: ViceClassifier(reward="prob"))
-    """A maximum-likelihood classifier of examples against replay."""
+    """A maximum-likelihood classifier that tells examples from states of the replay."""
     novelty_scale: float = 1.0
     """Factor on the novelty."""
     classifier_scale: float = 1.0

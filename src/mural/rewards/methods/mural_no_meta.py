@@ -11,7 +11,7 @@ from mural.rewards.methods.mural import NMLClassifier
 @register_method("mural-no-meta")
 @dataclass(frozen=True)
 class MuralNoMeta:
-    """Ablation of MURAL: plain cross-entropy on D instead of meta-training, then the same one-step query."""
+    """Ablation of MURAL: the classifier is trained by cross-entropy, without meta-training, and asked as before."""
 
     classifier: NMLClassifier = field(default_factory=lambda: NMLClassifier(meta_training=False))
     """The classifier."""

@@ -33,7 +33,7 @@ class Reported(Part):
 @register_method("sac", needs=("env_reward",), reward="told", terminations="stop")
 @dataclass(frozen=True)
 class EnvReward:
-    """Plain SAC on the environment's own reward."""
+    """Plain SAC on the environment's own reward; nothing is learned about success."""
 
     scale: float = 1.0
     """Factor on the reward."""
@@ -46,7 +46,7 @@ class EnvReward:
 @register_method("sac-sparse", needs=("success",), reward="told")
 @dataclass(frozen=True)
 class Sparse:
-    """Oracle: 1 in states of success, 0 elsewhere."""
+    """Oracle: reward 1 where the environment reports success, 0 elsewhere."""
 
     scale: float = 1.0
     """Factor on the reward."""
@@ -59,12 +59,12 @@ class Sparse:
 @register_method("sac-distance", needs=("distance",), reward="told")
 @dataclass(frozen=True)
 class Distance:
-    """Oracle: minus the distance to the goal."""
+    """Oracle: minus the distance to the goal that the environment reports."""
 
     scale: float = 1.0
     """Factor on the distance."""
     metric: Literal["l2", "task"] = "l2"
-    """Straight through the walls, as in the paper, or by the task's metric (around them)."""
+    """l2: straight through walls, as in the paper. task: as the task measures it, around walls."""
 
     def terms(self) -> tuple[Term, ...]:
         """−distance."""

@@ -16,7 +16,7 @@ from mural.rewards.base import Term, register_method
 @register_method("rce", needs=("examples", "example_obs"), objective=RecursiveClassification(), reward="none")
 @dataclass(frozen=True)
 class RCE:
-    """Recursive classification of examples: the critic predicts future success, without a reward model."""
+    """Recursive classification of examples: the critic predicts future success, and there is no reward."""
 
     def terms(self) -> tuple[Term, ...]:
         """There is no reward."""

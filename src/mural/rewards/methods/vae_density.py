@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mural.limits import NotNegativeFloat, PositiveFloat, PositiveInt, Widths
 from mural.nml import descent, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
@@ -43,22 +44,22 @@ class DensityState(NamedTuple):
 class Density(Part):
     """Minus the evidence lower bound of log p(s) under a VAE of the states visited."""
 
-    hidden: tuple[int, ...] = (128, 128)
-    """Widths of the hidden layers, of encoder and decoder."""
-    latent: int = 8
-    """Width of z."""
-    steps: int = 250
+    hidden: Widths = (128, 128)
+    """Widths of the hidden layers of encoder and decoder."""
+    latent: PositiveInt = 8
+    """Width of the latent variable z."""
+    steps: PositiveInt = 250
     """Gradient steps per epoch."""
-    batch_size: int = 256
-    """States of the replay per step."""
-    learning_rate: float = 1e-3
-    """Of Adam."""
-    draws: int = 8
-    """Values of the noise over which the reward's bound is averaged: drawn once, so that rewards repeat."""
+    batch_size: PositiveInt = 256
+    """States of the replay per gradient step."""
+    learning_rate: PositiveFloat = 1e-3
+    """Learning rate of Adam."""
+    draws: PositiveInt = 8
+    """Noise samples that the reward is averaged over; they are drawn once, so that a state keeps its reward."""
     normalise: bool = True
-    """Subtract the running mean and divide by the running deviation; False: nats."""
-    clip: float = 10.0
-    """A normalised bonus is at most this, and at least minus this."""
+    """Subtract the running mean and divide by the running deviation. Off: the bonus is in nats."""
+    clip: NotNegativeFloat = 10.0
+    """The largest size of a normalised bonus, up or down."""
 
     def init(self, problem: Problem, *, key: Array) -> DensityState:
         """Fresh networks."""
@@ -137,14 +138,14 @@ def _learn(
 @register_method("vae-density")
 @dataclass(frozen=True)
 class VAEDensity:
-    """VICE plus a bonus for states of low density, by a variational auto-encoder."""
+    """VICE plus a bonus for states unlike the visited ones, by the density of a variational auto-encoder."""
 
     classifier: ViceClassifier = field(default_factory=ViceClassifier)
     """The classifier."""
     classifier_scale: float = 1.0
-    """Factor on its reward; 0: no classifier."""
+    """Factor on the classifier's reward. 0: there is no classifier."""
     bonus: Density = field(default_factory=Density)
-    """The novelty bonus."""
+    """The bonus for states of low density."""
     bonus_scale: float = 1.0
     """Factor on the bonus."""
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mural.limits import NotNegativeFloat, PositiveFloat, PositiveInt, Widths
 from mural.nml import descent, mle, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
@@ -24,22 +25,22 @@ class ExamplesError(ValueError):
 class ViceClassifier(Classifier):
     """One logit f(s), trained to tell success examples (1) from states of the replay (0)."""
 
-    hidden: tuple[int, ...] = (256, 256)
+    hidden: Widths = (256, 256)
     """Widths of the hidden layers."""
-    steps: int = 2
-    """Gradient steps per epoch (n_VICE)."""
-    batch_size: int = 128
-    """Examples per step, and as many states of the replay."""
-    learning_rate: float = 1e-4
-    """Of Adam."""
-    weight_decay: float = 5e-3
-    """Decoupled: each step also shrinks the weights by learning rate × this."""
-    mixup: float = 1.0
-    """α of the Beta(α, α) weights that mix pairs of points and their labels; 0 is off."""
+    steps: PositiveInt = 2
+    """Gradient steps per epoch (n_VICE of the paper)."""
+    batch_size: PositiveInt = 128
+    """Examples per gradient step, beside the same number of states from the replay."""
+    learning_rate: PositiveFloat = 1e-4
+    """Learning rate of Adam."""
+    weight_decay: NotNegativeFloat = 5e-3
+    """Each step also shrinks the weights by the learning rate times this."""
+    mixup: NotNegativeFloat = 1.0
+    """Mixup: pairs of points and their labels are mixed with weights from Beta(α, α), and this is α. 0: off."""
     reward: Literal["logit", "log_prob", "prob"] = "logit"
-    """f(s), log p(success|s), or p(success|s), where p is the sigmoid of f."""
+    """What the reward is: the logit f(s), log p(success|s), or p(success|s), where p is the sigmoid of f."""
     policy_term: bool = False
-    """VICE's own objective: p = exp f(s) / (exp f(s) + π(a|s)), with a drawn from the policy in s."""
+    """Train with VICE's own p = exp f(s) / (exp f(s) + π(a|s)), a drawn from the policy. Off: p is the sigmoid of f."""
 
     @property
     def learns_from(self) -> Names:
@@ -130,12 +131,12 @@ def _learn(
 @register_method("vice")
 @dataclass(frozen=True)
 class Vice:
-    """A maximum-likelihood classifier of examples against visited states, as in the paper's main comparison."""
+    """VICE: an ordinary classifier tells examples from visited states; its logit is the reward."""
 
     classifier: ViceClassifier = field(default_factory=ViceClassifier)
-    """The classifier."""
+    """The classifier, whose reward is learned."""
     scale: float = 1.0
-    """Factor on its reward."""
+    """Factor on the classifier's reward."""
 
     def terms(self) -> tuple[Term, ...]:
         """The classifier."""

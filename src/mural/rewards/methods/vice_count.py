@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from mural.limits import NotNegativeFloat, PositiveInt
 from mural.rewards import grid
 from mural.rewards.base import Experience, Info, Part, Problem, Term, register_method
 from mural.rewards.grid import Box
@@ -36,14 +37,14 @@ class CountBonus(Part):
 
     reads = learns_from = ("xy",)
 
-    bins: int = 51
+    bins: PositiveInt = 51
     """Cells along each of the two axes."""
     low: float | None = None
-    """Where the grid begins on both axes; None: well below the first data."""
+    """Where the grid begins on both axes. None: well below the first places visited."""
     high: float | None = None
-    """Where it ends; None: well above the first data. Places outside are counted in the cells at the border."""
-    power: float = 0.5
-    """0.5 is 1/√N, as released; 1 is 1/N, the inverse counts of the paper's text."""
+    """Where the grid ends. None: well above the first places visited. Places outside count for the nearest cell."""
+    power: NotNegativeFloat = 0.5
+    """The bonus is 1/N^power. 0.5 is 1/√N, as in the released code; 1 is 1/N, as in the paper's text."""
 
     def init(self, problem: Problem, *, key: Array) -> Counts:
         """No visits; the region is fixed by the first data, unless set."""
@@ -75,14 +76,14 @@ def _learn(config: CountBonus, state: Counts, places: Array) -> tuple[Counts, In
 @register_method("vice-count")
 @dataclass(frozen=True)
 class ViceCount:
-    """VICE plus a bonus for rarely visited places, by exact counts that a user would not have."""
+    """VICE plus a bonus for rarely visited places, by exact counts of the true places (an oracle)."""
 
     classifier: ViceClassifier = field(default_factory=lambda: ViceClassifier(weight_decay=0.0))
     """The classifier."""
     classifier_scale: float = 0.25
-    """Factor on its reward."""
+    """Factor on the classifier's reward."""
     bonus: CountBonus = field(default_factory=CountBonus)
-    """The count bonus."""
+    """The bonus for places that were rarely visited."""
     bonus_scale: float = 1.0
     """Factor on the bonus."""
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mural.limits import NotNegativeFloat, PositiveFloat, PositiveInt, Widths
 from mural.nml import descent, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
@@ -31,18 +32,18 @@ class RNDState(NamedTuple):
 class RND(Part):
     """How badly a trained network predicts a fixed random one, over the running deviation of that error."""
 
-    hidden: tuple[int, ...] = (256, 256)
-    """Widths of the hidden layers, of both networks."""
-    outputs: int = 512
-    """Outputs of both networks."""
-    steps: int = 1000
-    """Gradient steps of the predictor per epoch: as many as one per environment step in epochs of 1000."""
-    batch_size: int = 256
-    """States of the replay per step."""
-    learning_rate: float = 1e-4
-    """Of Adam."""
-    clip: float = 10.0
-    """The bonus is at most this: far from all data the error grows without bound."""
+    hidden: Widths = (256, 256)
+    """Widths of the hidden layers of both networks."""
+    outputs: PositiveInt = 512
+    """Numbers that both networks put out."""
+    steps: PositiveInt = 1000
+    """Gradient steps of the predictor per epoch; 1000 is one per environment step."""
+    batch_size: PositiveInt = 256
+    """States of the replay per gradient step."""
+    learning_rate: PositiveFloat = 1e-4
+    """Learning rate of Adam."""
+    clip: NotNegativeFloat = 10.0
+    """The largest bonus: far from all data the error grows without bound."""
 
     @property
     def scaled(self) -> bool:
@@ -92,9 +93,9 @@ class ViceRND:
     classifier: ViceClassifier = field(default_factory=lambda: ViceClassifier(weight_decay=0.0))
     """The classifier."""
     classifier_scale: float = 1.0
-    """Factor on its reward."""
+    """Factor on the classifier's reward."""
     bonus: RND = field(default_factory=RND)
-    """The novelty bonus."""
+    """The bonus for novel states."""
     bonus_scale: float = 1.0
     """Factor on the bonus."""
 

@@ -41,7 +41,7 @@ def _ground(layout: MazeLayout, spots: tuple[Spot, ...], cell: float, view: View
     canvas.rectangle(*ARENA, FLOOR)
     for x, y, radius in spots:
         canvas.disc(x, y, radius, REWARD)
-    place = np.stack(canvas.grid(), axis=-1)
+    place = canvas.grid()
     inside: Bools = np.all((place >= ARENA[:2]) & (place <= ARENA[2:]), axis=-1)
     canvas.tint(~inside, OUTSIDE)
     if cell:  # all of a cell is as its centre

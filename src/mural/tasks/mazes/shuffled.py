@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mural.cells import cells
 from mural.tasks.base import Floats
 from mural.tasks.mazes.layouts import ARENA, THRESHOLD, MazeLayout
 from mural.tasks.mazes.paths import Bools
@@ -70,8 +71,7 @@ class ShuffledGrid:
 
     def cell_at(self, xy: ArrayLike) -> Ints:
         """The cell that each xy [..., 2] is in; the edges belong to the cell above and to the right."""
-        steps = np.floor((np.asarray(xy, dtype=np.float64) - ARENA[0]) / CELL).astype(np.int64)
-        column_row = np.clip(steps, 0, SIDE - 1)
+        column_row = cells(np.asarray(xy, dtype=np.float64), ARENA[0], ARENA[2], SIDE)
         cell: Ints = column_row[..., 1] * SIDE + column_row[..., 0]
         return cell
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mural.tasks.base import Floats, Task, require_display
 from mural.tasks.mazes.layouts import ARENA, DOUBLE, SPIRAL, THRESHOLD, ZIGZAG, MazeLayout
 from mural.tasks.mazes.shuffled import CELL, ShuffledGrid
+from mural.tasks.plane import Plane
 
 EXAMPLE_RADIUS = 0.05  # release: examples lie within this of the goal
 DOUBLE_EXAMPLES = ((-3.4, 2.8), (-3.0, 3.2))  # release: corners of the box of the double maze's examples
@@ -63,6 +64,22 @@ class MazeTask(Task):
     def xy(self) -> Floats:
         """The true place, [2]."""
         return np.array([self._x, self._y])
+
+    @property
+    def plane(self) -> Plane:
+        """The maze from above. An observation is a place, and a place an observation."""
+        return Plane(
+            ARENA[:2], ARENA[2:], places=self._true_places, observations=self._seen_at, start=self.layout.start,
+            walls=tuple((x0, y0, x1, y1) for x0, y0, x1, y1 in self.layout.walls.tolist()),
+        )  # fmt: skip
+
+    def _true_places(self, observations: NDArray[Any]) -> NDArray[Any]:
+        """Where the agent is when it makes these observations [n, 2]."""
+        return observations
+
+    def _seen_at(self, places: NDArray[Any]) -> NDArray[Any]:
+        """What the agent observes in these places [n, 2]."""
+        return places
 
     def scripted_action(self) -> Floats:
         """Straight along the shortest path."""
@@ -184,6 +201,15 @@ class ShuffledMaze(MazeTask):
 
     def _distance_now(self, obs: Floats) -> float:
         return float(self.grid.distance[self._cell])
+
+    def _true_places(self, observations: NDArray[Any]) -> NDArray[Any]:
+        known = np.isfinite(observations).all(axis=-1, keepdims=True)
+        cells = self.grid.unlabel[self.grid.cell_at(np.where(known, observations, 0.0))]
+        return np.where(known, self.grid.centres[cells], np.nan)
+
+    def _seen_at(self, places: NDArray[Any]) -> NDArray[Any]:
+        shown: Floats = self.grid.centres[self.grid.label[self.grid.cell_at(places)]]
+        return shown
 
     def scripted_action(self) -> Floats:
         """The move after which the fewest moves are left, of those the one that ends nearest to the goal."""

@@ -16,6 +16,7 @@ from gymnasium import spaces
 from numpy.typing import ArrayLike
 
 from mural.tasks.base import Floats
+from mural.tasks.plane import Plane, columns
 from mural.tasks.robots.ant_gait import Steering
 from mural.tasks.robots.mujoco_base import MujocoTask
 
@@ -125,6 +126,13 @@ class AntMaze(MujocoTask):
     def xy(self) -> Floats:
         """The torso's place, [2]."""
         return np.array(self.data.qpos[:2])
+
+    @property
+    def plane(self) -> Plane:
+        """The room from above, as the torso moves in it."""
+        (x0, x1), (y0, y1) = WALL_X, WALL_Y
+        low = -ARENA[0], -ARENA[1]
+        return Plane(low, ARENA, places=columns(0, 1), walls=((x0, y0, x1, y1),), start=START)
 
     def scripted_action(self) -> Floats:
         """A fixed sine gait, turned to whichever of eight directions points along the route."""

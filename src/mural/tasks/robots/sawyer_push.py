@@ -10,6 +10,7 @@ from gymnasium.spaces import Box
 from numpy.typing import ArrayLike
 
 from mural.tasks.base import Floats
+from mural.tasks.plane import Plane, columns
 from mural.tasks.robots import sawyer_scene as scene
 from mural.tasks.robots.sawyer import FRAME_SKIP, SLACK, SawyerTask
 from mural.tasks.robots.sawyer_scene import FIXED, OBJECT, SOLIMP, SOLREF, TOOL
@@ -143,6 +144,13 @@ class SawyerPush(SawyerTask):
     def xy(self) -> Floats:
         """The puck's place, [2]."""
         return self.puck
+
+    @property
+    def plane(self) -> Plane:
+        """The table from above, as far as the puck can be pushed."""
+        (x0, y0), (x1, y1) = HAND_LOW, HAND_HIGH
+        low, high = (x0 - REACH, y0 - REACH), (x1 + REACH, y1 + REACH)
+        return Plane(low, high, ("x of the puck", "y of the puck"), places=columns(3, 4))
 
     def _succeed(self, rng: np.random.Generator) -> None:
         """Puck near the goal, hand right behind it, both jittered, then half a second to settle."""
