@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mural.agent.policy import load_policy
     from mural.api import Agent
+    from mural.errors import MuralError
     from mural.inputs.checks import check_env, check_examples
     from mural.inputs.examples import SuccessExamples
     from mural.nml import CNMLClassifier, MetaNMLClassifier, MLEClassifier
@@ -19,6 +20,7 @@ _HOMES = {
     "CNMLClassifier": "mural.nml",
     "MLEClassifier": "mural.nml",
     "MetaNMLClassifier": "mural.nml",
+    "MuralError": "mural.errors",
     "SuccessExamples": "mural.inputs.examples",
     "check_env": "mural.inputs.checks",
     "check_examples": "mural.inputs.checks",
@@ -31,6 +33,7 @@ __all__ = [
     "CNMLClassifier",
     "MLEClassifier",
     "MetaNMLClassifier",
+    "MuralError",
     "SuccessExamples",
     "check_env",
     "check_examples",

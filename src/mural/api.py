@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mural import tasks
 from mural.agent.policy import save_policy
+from mural.errors import ArgumentError, MuralError
 from mural.inputs import world as worlds
 from mural.inputs.selection import HOW_TO_WRITE, SpaceError
 from mural.inputs.spaces import Env
@@ -24,7 +25,7 @@ from mural.training.run import Row, Run
 from mural.training.train import Display, Silent, train
 
 
-class NotLearnedError(RuntimeError):
+class NotLearnedError(MuralError, RuntimeError):
     """Something was asked for that exists only after `learn`."""
 
 
@@ -104,7 +105,7 @@ class Agent:
     def learn(self, steps: int, progress: bool = True, display: Display | None = None) -> Self:
         """Train for so many more environment steps (rounded up to whole epochs)."""
         if steps < 1:
-            raise ValueError(f"steps is {steps}; at least one is needed")
+            raise ArgumentError(f"steps is {steps}; at least one is needed")
         target = self.run.step + steps
         self.config = self.run.config = dataclasses.replace(self.config, steps=target)
         if self.folder is not None and not self.folder.exists():
@@ -134,7 +135,7 @@ class Agent:
         rows = np.atleast_2d(np.asarray(states, np.float32))
         d, o = len(world.columns), world.spaces.obs_size
         if rows.ndim != 2 or rows.shape[1] not in (d, o):
-            raise ValueError(
+            raise ArgumentError(
                 f"states have shape {rows.shape}; [n, {d}] is needed (what the classifier sees) or [n, {o}]"
             )
         if rows.shape[1] != o:

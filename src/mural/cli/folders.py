@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import sys
 import warnings
@@ -13,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from mural.errors import MuralError, did_you_mean
+
 if TYPE_CHECKING:
     from mural.api import Agent
 
@@ -20,11 +21,11 @@ RUNS = Path("runs")
 Imports = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="import", metavar="MODULE")]
 
 
-class NoRunError(ValueError):
+class NoRunError(MuralError, ValueError):
     """There is no run of this name, or it has nothing that could be loaded yet."""
 
 
-class ImportedModuleError(ImportError):
+class ImportedModuleError(MuralError, ImportError):
     """A module named with --import cannot be imported."""
 
 
@@ -34,9 +35,8 @@ def find_run(name: Path) -> Path:
         if (path / "config.json").is_file():
             return path
     known = sorted(path.parent.name for path in RUNS.glob("*/config.json"))
-    near = difflib.get_close_matches(name.name, known, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}?" if near else "`mural train` makes one."
-    raise NoRunError(f"there is no run in {name}: a run's folder has a config.json. {hint}")
+    hint = did_you_mean(name.name, known) or "`mural train` makes one"
+    raise NoRunError(f"there is no run in {name}: a run's folder has a config.json. {hint.strip()}")
 
 
 def import_modules(names: Sequence[str]) -> None:

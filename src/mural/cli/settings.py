@@ -16,6 +16,7 @@ import tyro
 
 from mural import tasks
 from mural.cli.folders import Imports, import_modules
+from mural.errors import MuralError
 from mural.rewards import find_method
 from mural.settings import presets
 from mural.settings.config import ConfigError, RunConfig, read, to_dict, validate
@@ -24,7 +25,7 @@ from mural.training.run import epoch_steps
 PRESETS = ("fast", "paper")
 
 
-class NoTaskError(ValueError):
+class NoTaskError(MuralError, ValueError):
     """No task was named."""
 
 

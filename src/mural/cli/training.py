@@ -13,6 +13,7 @@ import tyro
 from tyro.conf import Positional
 
 from mural.cli.folders import Imports, find_run, load_agent, plain_warnings
+from mural.errors import MuralError
 
 if TYPE_CHECKING:
     from mural.api import Agent
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 INTERRUPTED = 130  # exit code of a program that Ctrl-C ended
 
 
-class FolderTakenError(ValueError):
+class FolderTakenError(MuralError, ValueError):
     """The folder of a new run already holds one."""
 
 
-class SettingError(ValueError):
+class SettingError(MuralError, ValueError):
     """A setting that is not written as NAME=VALUE."""
 
 

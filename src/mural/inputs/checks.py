@@ -13,6 +13,7 @@ import numpy as np
 from gymnasium.utils.env_checker import check_env as gymnasium_check_env
 from numpy.typing import NDArray
 
+from mural.errors import MuralError
 from mural.inputs.examples import SuccessExamples, load_examples
 from mural.inputs.selection import Selection
 from mural.inputs.spaces import Env, Floats, Spaces, Step, StepError, horizon_of, validate_reset, validate_step
@@ -41,7 +42,7 @@ TERMINATES = (
 )
 
 
-class EnvError(ValueError):
+class EnvError(MuralError, ValueError):
     """An environment that cannot be trained on; the message says what is wrong with it."""
 
 

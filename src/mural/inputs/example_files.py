@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from mural.inputs.selection import nearest
+from mural.errors import MuralError
+from mural.inputs.selection import choice
 from mural.inputs.spaces import Spaces
 
 
-class ExamplesError(ValueError):
+class ExamplesError(MuralError, ValueError):
     """Success examples that cannot be used; the message says which and why."""
 
 
@@ -68,7 +69,7 @@ def _parse_csv(data: bytes, path: Path, spaces: Spaces) -> Any:
     if len(named) < len(header) or len(set(header)) < len(header):
         wrong = next((name for name in header if name not in columns), named[0])
         raise ExamplesError(
-            f"{str(path)!r} has a column {wrong!r} that is unknown, or repeated; {nearest(wrong, list(columns))}"
+            f"{str(path)!r} has a column {wrong!r} that is unknown, or repeated; {choice(wrong, list(columns))}"
         )
     order = [columns[name] for name in header]
     if set(order) == set(columns.values()):

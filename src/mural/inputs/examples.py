@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mural.agent.policy import flat_entries
 from mural.inputs.example_files import ExamplesError, read_examples
-from mural.inputs.selection import nearest
+from mural.inputs.selection import choice
 from mural.inputs.spaces import Floats, Spaces
 from mural.tasks import TASKS
 
@@ -132,7 +132,7 @@ def _from_mapping(source: Mapping[str, Any], spaces: Spaces) -> tuple[NDArray[np
     for name in entries:
         if name not in names:
             raise ExamplesError(
-                f"the success examples have an entry {name!r}, the observations have not; {nearest(name, names)}"
+                f"the success examples have an entry {name!r}, the observations have not; {choice(name, names)}"
             )
     rows = np.full((max((len(np.atleast_1d(value)) for value in entries.values()), default=0), spaces.obs_size), np.nan)
     given = np.zeros(spaces.obs_size, dtype=bool)

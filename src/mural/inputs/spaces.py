@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mural.agent.policy import ActionBox, ObservationError
+from mural.errors import MuralError
 from mural.inputs import selection
 from mural.inputs.selection import Selection, SpaceError
 from mural.inputs.supported import Entry, action_box, entries_of
@@ -20,7 +21,7 @@ Floats = NDArray[np.float32]
 Env = gymnasium.Env[Any, Any]
 
 
-class StepError(RuntimeError):
+class StepError(MuralError, RuntimeError):
     """`reset` or `step` returned something that cannot be learned from; the message says which part of it."""
 
 

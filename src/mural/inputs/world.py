@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from mural import tasks
+from mural.errors import MuralError, did_you_mean
 from mural.inputs.examples import SuccessExamples, load_examples
 from mural.inputs.spaces import Env, Spaces, horizon_of
 from mural.rewards import MethodSpec, Problem
@@ -22,7 +22,7 @@ from mural.settings.config import ConfigError, RunConfig
 HELD_OUT = 50  # examples that a task makes beside those it is learned from, to measure calibration
 
 
-class TaskLacksError(ValueError):
+class TaskLacksError(MuralError, ValueError):
     """A method needs what this environment does not report."""
 
 
@@ -76,8 +76,7 @@ def unknown(name: str) -> tasks.UnknownTaskError:
     """The error for a wrong name, with the nearest right one."""
     ours = {spec.name: spec.id for spec in tasks.TASKS.values()}
     ids = [*ours, *ours.values(), *gymnasium.registry]
-    near = [right for right in ours if name in right] or difflib.get_close_matches(name, ids, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint = did_you_mean(name, ids, cutoff=0.5)
     return tasks.UnknownTaskError(
         f"there is no task {name!r}; {hint}`mural tasks` lists ours, and any registered Gymnasium id will do"
     )

@@ -8,13 +8,14 @@ which names, with which scales. Neither knows anything of environments: they see
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from jax import Array
+
+from mural.errors import MuralError, did_you_mean
 
 PartState = Any
 Info = dict[str, Array]
@@ -130,11 +131,11 @@ METHODS: dict[str, MethodSpec] = {}
 C = TypeVar("C", bound=type)
 
 
-class UnknownMethodError(ValueError):
+class UnknownMethodError(MuralError, ValueError):
     """There is no method of this name; the message has the nearest one."""
 
 
-class MethodError(TypeError):
+class MethodError(MuralError, TypeError):
     """What was to be registered is not a method; the message says what is missing."""
 
 
@@ -164,6 +165,5 @@ def find_method(name: str) -> MethodSpec:
     """The method of this name, or an `UnknownMethodError` with the nearest one."""
     if name in METHODS:
         return METHODS[name]
-    near = difflib.get_close_matches(name, METHODS, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint = did_you_mean(name, METHODS)
     raise UnknownMethodError(f"there is no method {name!r}; {hint}there are {', '.join(sorted(METHODS))}")

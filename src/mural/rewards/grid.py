@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from mural.errors import MuralError
+
 
 class Box(NamedTuple):
     """The region that the cells divide."""
@@ -36,7 +38,7 @@ def box(points: np.ndarray | None, size: int, low: float | None, high: float | N
     return Box(jnp.asarray(bottom, jnp.float32), jnp.asarray(top, jnp.float32))
 
 
-class BoundsError(ValueError):
+class BoundsError(MuralError, ValueError):
     """A grid without an inside; the message has its bounds."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 import math
 import tomllib
@@ -16,6 +15,7 @@ from typing import Any, Literal
 
 from mural.agent.replay import Terminations
 from mural.agent.sac import SAC
+from mural.errors import MuralError, nearest
 from mural.rewards import Method, find_method
 
 # Settings of rewards by name, in whichever part they are; a part's own default is always allowed.
@@ -31,7 +31,7 @@ NOT_NEGATIVE = {
 SHARES = {"outside_share", "beta"}
 
 
-class ConfigError(ValueError):
+class ConfigError(MuralError, ValueError):
     """Settings that do not fit together, or are not known; the message says which and what would do."""
 
 
@@ -223,8 +223,8 @@ def build(base: Any, values: Mapping[str, Any], where: str = "") -> Any:
     changes = {}
     for name, value in values.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {where}{near[0]}?" if near else f"; known are {', '.join(sorted(known))}"
+            near = nearest(name, sorted(known), cutoff=0.6)
+            hint = f"; did you mean {where}{near}?" if near else f"; known are {', '.join(sorted(known))}"
             raise ConfigError(f"there is no setting {where}{name}{hint}")
         old = getattr(base, name)
         if dataclasses.is_dataclass(old) and isinstance(value, Mapping):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mural.api import Agent
+from mural.errors import MuralError
 from mural.inputs import world as worlds
 from mural.inputs.spaces import Env
 from mural.training.collect import seeds
@@ -23,7 +24,7 @@ Frame = NDArray[np.uint8]
 FPS = 30  # where the environment does not say
 
 
-class VideoError(RuntimeError):
+class VideoError(MuralError, RuntimeError):
     """There can be no video: of this environment, in this format, or without a package. The message says which."""
 
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
+from mural.errors import ArgumentError, MuralError
 from mural.storage import disk
 
 FORMAT, VERSION = "mural-checkpoint", 1
@@ -40,11 +41,11 @@ class CheckpointSpaceError(disk.OutOfSpaceError):
     """A checkpoint does not fit on the disk; the earlier ones are untouched."""
 
 
-class DamagedCheckpointError(RuntimeError):
+class DamagedCheckpointError(MuralError, RuntimeError):
     """A checkpoint is not what was written, or there are checkpoints and none of them is good."""
 
 
-class NewerFormatError(RuntimeError):
+class NewerFormatError(MuralError, RuntimeError):
     """A checkpoint was written by a later version of this package."""
 
 
@@ -128,20 +129,20 @@ def load_latest(folder: Path) -> Checkpoint | None:
     return None
 
 
-class _Damage(Exception):
+class _Damage(MuralError):
     """What is wrong with a file, without saying which checkpoint it belongs to."""
 
 
 def _check(step: int, groups: Groups, meta: Mapping[str, Any], keep: int) -> None:
     """Complain before anything is written about what could be written and not be read again."""
     if step < 0 or keep < 1:
-        raise ValueError(f"step must be at least 0 and keep at least 1, got {step} and {keep}")
+        raise ArgumentError(f"step must be at least 0 and keep at least 1, got {step} and {keep}")
     for name, group in groups.items():
         if not _is_file(name + SUFFIX):
-            raise ValueError(f"a group is called {name!r}; use letters, digits, - and _")
+            raise ArgumentError(f"a group is called {name!r}; use letters, digits, - and _")
         for key, array in group.items():
             if key == "__metadata__" or array.dtype.name not in TYPES:
-                raise ValueError(f"{name}: {key!r} of type {array.dtype} cannot be stored; convert or rename it")
+                raise ArgumentError(f"{name}: {key!r} of type {array.dtype} cannot be stored; convert or rename it")
     json.dumps(meta, allow_nan=False)
 
 

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from mural.errors import MuralError
+
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
-class OutOfSpaceError(OSError):
+class OutOfSpaceError(MuralError, OSError):
     """What was to be written does not fit; the message says how much was needed and what to do."""
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mural.errors import MuralError
 from mural.inputs.examples import SuccessExamples
 from mural.settings.config import RunConfig, from_dict, read, to_dict
 from mural.storage import checkpoint, disk
@@ -28,7 +29,7 @@ HELD_OUT = "held_out.npz"
 VERSIONS = ("mural-rl", "jax", "numpy", "gymnasium", "mujoco")
 
 
-class RunFolderError(RuntimeError):
+class RunFolderError(MuralError, RuntimeError):
     """A folder that is not a run, or is one that something new would overwrite."""
 
 
@@ -36,7 +37,7 @@ class RunningError(RunFolderError):
     """Another process trains this run."""
 
 
-class UnsavedError(RuntimeError):
+class UnsavedError(MuralError, RuntimeError):
     """Training has ended and its last state could not be saved in the run's folder; the message says what to do."""
 
 

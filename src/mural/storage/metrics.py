@@ -20,12 +20,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mural.errors import MuralError
 from mural.storage import disk
 
 _writers = count()
 
 
-class MetricsError(ValueError):
+class MetricsError(MuralError, ValueError):
     """A metrics file has something in it that is no row of metrics, or a row that cannot be written."""
 
 

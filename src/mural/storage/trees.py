@@ -14,6 +14,8 @@ import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path, tree_unflatten
 from numpy.typing import NDArray
 
+from mural.errors import MuralError
+
 Arrays = dict[str, NDArray[Any]]
 Tree = TypeVar("Tree")
 
@@ -21,7 +23,7 @@ ROOT = "value"  # the name of a tree that is a single array
 SHOWN = 3  # of each kind of mismatch in a message
 
 
-class StructureError(ValueError):
+class StructureError(MuralError, ValueError):
     """Stored arrays do not fit the tree they were to fill; the message names the first that do not."""
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mural.agent.policy import NumpyPolicy
 from mural.agent.replay import Rows
+from mural.errors import MuralError
 from mural.inputs.spaces import Env, Spaces, StepError, validate_reset, validate_step
 
 Floats = NDArray[np.float32]
@@ -20,11 +21,11 @@ Act = Callable[[Floats], Floats]
 COLUMNS = ("env_reward", "success", "distance", "l2")
 
 
-class EnvironmentFailure(RuntimeError):
+class EnvironmentFailure(MuralError, RuntimeError):
     """The environment raised, or gave something that cannot be learned from. The transition is saved."""
 
 
-class PolicyFailure(RuntimeError):
+class PolicyFailure(MuralError, RuntimeError):
     """The policy's actions are no longer finite: the environment is not to blame."""
 
 

@@ -16,6 +16,7 @@ from mural.agent import replay as replay_buffer
 from mural.agent import sac
 from mural.agent.policy import NumpyPolicy
 from mural.agent.replay import Replay, Rows
+from mural.errors import MuralError
 from mural.inputs.world import World, require
 from mural.rewards import Experience, find_method, total
 from mural.settings.config import ConfigError, RunConfig
@@ -36,11 +37,11 @@ Row = dict[str, Any]
 Groups = dict[str, dict[str, np.ndarray]]
 
 
-class NotOfStatesError(ValueError):
+class NotOfStatesError(MuralError, ValueError):
     """A reward that states alone do not have was asked of states."""
 
 
-class DivergenceError(RuntimeError):
+class DivergenceError(MuralError, RuntimeError):
     """A loss or a reward is no longer finite."""
 
     def __init__(self, message: str, row: Row) -> None:
@@ -48,7 +49,7 @@ class DivergenceError(RuntimeError):
         self.row = row
 
 
-class BrokenOffError(RuntimeError):
+class BrokenOffError(MuralError, RuntimeError):
     """An epoch was not finished, so what is in memory is no state to go on from."""
 
 

@@ -10,13 +10,14 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mural.errors import MuralError
 from mural.nml import descent, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
 from mural.rewards.base import Experience, Info, Problem, Term, Transitions, register_method
 
 
-class GoalError(ValueError):
+class GoalError(MuralError, ValueError):
     """The method needs to know the goal; the message says what to do."""
 
 

@@ -10,13 +10,14 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mural.errors import MuralError
 from mural.nml import descent, mle, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
 from mural.rewards.base import Experience, Info, Problem, Term, Transitions, register_method
 
 
-class ExamplesError(ValueError):
+class ExamplesError(MuralError, ValueError):
     """The examples do not carry what this setting needs; the message says what to do."""
 
 
