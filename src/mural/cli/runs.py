@@ -16,7 +16,6 @@ from rich.live import Live
 from mural.cli.folders import Imports, find_run, load_agent, require_trained
 
 RunDir = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(name="run", metavar="RUN")]
-EVALUATIONS = 5  # that --stop-at-success looks at
 
 
 @dataclass
@@ -59,7 +58,7 @@ class Eval:
             from mural.show.video import record
 
             with console.status(f"{self.video} …"):
-                record(agent, self.video, self.video_episodes)
+                record(agent.run, self.video, self.video_episodes)
             console.print(f"{self.video}")
         agent.close()
 
@@ -142,6 +141,7 @@ class Policy:
 
 def look(path: Path) -> tuple[RenderableType, bool]:
     """A run's state of things, and whether it has reached its end. Needs none of what trains."""
+    from mural.settings.stopping import succeeded
     from mural.show.display import clock, speed, view
     from mural.storage import metrics
 
@@ -161,9 +161,3 @@ def look(path: Path) -> tuple[RenderableType, bool]:
     if rows and not done:
         state += f"; last row {clock(time.time() - (path / 'metrics.jsonl').stat().st_mtime)} ago"
     return Group(title, state, view(rows, per_second)), done
-
-
-def succeeded(rows: list[dict[str, Any]], wanted: float | None) -> bool:
-    """Whether a run has stopped because of its success, by the rule of `training.train.solved` (which loads JAX)."""
-    found = [row["eval/success"] for row in rows if "eval/success" in row][-EVALUATIONS:]
-    return wanted is not None and len(found) == EVALUATIONS and sum(found) / EVALUATIONS >= wanted

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mural.errors import MuralError
 from mural.inputs.examples import SuccessExamples, load_examples
-from mural.inputs.selection import Selection
+from mural.inputs.selection import Selection, SpaceError
 from mural.inputs.spaces import Env, Floats, Spaces, Step, StepError, horizon_of, validate_reset, validate_step
 
 FEW = 10  # fewer examples than this say little about what success is
@@ -89,9 +89,14 @@ def check_examples(
     spaces = Spaces.of(env, classifier_keys, classifier_slice)
     loaded = load_examples(examples, spaces, task=env)
     if warn:
-        for text in _doubts(env, spaces, loaded.states.astype(np.float64)):
-            warnings.warn(text, ExamplesWarning, stacklevel=2)
+        examine(env, spaces, loaded.states)
     return loaded
+
+
+def examine(env: Env, spaces: Spaces, states: Floats) -> None:
+    """Warn (`ExamplesWarning`) of what looks like a mistake in examples [m, d]; resets and steps `env`."""
+    for text in _doubts(env, spaces, states.astype(np.float64)):
+        warnings.warn(text, ExamplesWarning, stacklevel=3)
 
 
 def _doubts(env: Env, spaces: Spaces, states: NDArray[np.float64]) -> Iterator[str]:
@@ -151,13 +156,28 @@ def _random_step(env: Env, spaces: Spaces, rng: np.random.Generator) -> Step:
     return validate_step(spaces, env.step(spaces.to_env(rng.uniform(-1, 1, spaces.action_size).astype(np.float32))))
 
 
+def require_env(env: Any) -> Env:
+    """The same environment, or an `EnvError` if it is something else."""
+    if isinstance(env, gymnasium.Env):
+        return env
+    if isinstance(env, gymnasium.vector.VectorEnv):
+        raise SpaceError("this is a vector of environments; pass one of them (training makes its own copies)")
+    raise EnvError(
+        f"a {type(env).__name__} is no environment: pass a task's name, a Gymnasium id, or an object of gymnasium.Env"
+    )
+
+
+def name_of(env: Env) -> str:
+    """The id of an environment, or the name of its class where it has none."""
+    return env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+
+
 def check_env(env: Env) -> EnvReport:
     """Whether `env` can be trained on: an `EnvError` or `SpaceError` if not, an `EnvWarning` for each doubt.
 
     Gymnasium's own checker comes first; then what training needs beyond it, on `STEPS` random steps.
     """
-    if not isinstance(env, gymnasium.Env):
-        raise EnvError(f"a {type(env).__name__} is no environment; it has to inherit from gymnasium.Env")
+    require_env(env)
     spaces = Spaces.of(env)
     doubts = list(_gymnasium_doubts(env))
     try:
@@ -190,8 +210,7 @@ def check_env(env: Env) -> EnvReport:
         )
     for text in doubts:
         warnings.warn(text, EnvWarning, stacklevel=2)
-    name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
-    return EnvReport(name, spaces.layout, spaces.obs_size, spaces.action_size, horizon, tuple(doubts))
+    return EnvReport(name_of(env), spaces.layout, spaces.obs_size, spaces.action_size, horizon, tuple(doubts))
 
 
 def _gymnasium_doubts(env: Env) -> Iterator[str]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mural.agent.policy import flat_entries
+from mural.atomic import replacing
 from mural.inputs.example_files import ExamplesError, read_examples
 from mural.inputs.selection import choice
 from mural.inputs.spaces import Floats, Spaces
@@ -40,15 +41,9 @@ class SuccessExamples:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .npz that `load_examples` reads: `examples` (whole observations where known) and `provenance`."""
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        scratch = target.with_name(target.name + ".part")
-        with scratch.open("wb") as file:
-            rows = self.states if self.observations is None else self.observations
+        rows = self.states if self.observations is None else self.observations
+        with replacing(Path(path)) as scratch, scratch.open("wb") as file:
             np.savez(file, examples=rows, provenance=np.array(self.provenance))
-            file.flush()
-            os.fsync(file.fileno())
-        scratch.replace(target)
 
 
 def load_examples(source: Any, spaces: Spaces, task: Any = None, n: int = 150, seed: int = 0) -> SuccessExamples:

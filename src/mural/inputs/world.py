@@ -106,7 +106,7 @@ def build(
     if {"examples", "example_obs"} & set(spec.needs) or source is not None or brings:
         found = load_examples(source, spaces, task, config.num_examples, config.seed)
         if held_out is not None:
-            kept_back = held_out
+            kept_back = held_out.reshape(-1, len(spaces.columns))
         elif source is None:
             kept_back = load_examples(None, spaces, task, HELD_OUT, config.seed + 1_000_003).states
         else:

@@ -74,6 +74,8 @@ class Watch:
     """Epochs between checkpoints."""
     keep: int = 2
     """Checkpoints that are kept."""
+    keep_best: bool = False
+    """Keep the checkpoint and the policy with the best evaluation, in the folder best/ of the run."""
     picture_every: int = 10
     """Epochs between pictures of reward and visits (states of two dimensions); 0: none."""
     tensorboard: bool = True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from matplotlib.image import imsave
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
+from mural.atomic import replacing
 from mural.tasks.mazes.picture import TRAIL_NEW, TRAIL_OLD
 from mural.tasks.mazes.tasks import MazeTask, ShuffledMaze
 from mural.training.collect import seeds
@@ -186,11 +186,6 @@ def _drawn(panels: list[Callable[[Any], None]], title: str, path: Path) -> Image
     figure.suptitle(title, fontsize=10)
     canvas.draw()
     image: Image = np.asarray(canvas.buffer_rgba())[..., :3].copy()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.name}.part")
-    try:
+    with replacing(path) as scratch:
         imsave(scratch, image, format="png")
-        os.replace(scratch, path)
-    finally:
-        scratch.unlink(missing_ok=True)
     return image

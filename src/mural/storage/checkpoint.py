@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
+from mural.atomic import sync_folder
 from mural.errors import ArgumentError, MuralError
 from mural.storage import disk
 
@@ -70,10 +71,13 @@ def listing(folder: Path) -> dict[int, Path]:
     return dict(sorted(found.items()))
 
 
-def save(folder: Path, step: int, groups: Groups, meta: Mapping[str, Any], keep: int = 2) -> Path:
+def save(
+    folder: Path, step: int, groups: Groups, meta: Mapping[str, Any], keep: int = 2, *, only: bool = False
+) -> Path:
     """Save the run in `folder` at `step`, then remove all but the `keep` latest checkpoints up to this one.
 
     Each group of arrays becomes a file; `meta` is anything JSON can hold. A checkpoint of the same step is replaced.
+    `only`: remove all others, also those of later steps.
     """
     _check(step, groups, meta, keep)
     home = _home(folder)
@@ -89,11 +93,13 @@ def save(folder: Path, step: int, groups: Groups, meta: Mapping[str, Any], keep:
             if final.exists():
                 os.rename(final, aside)
             os.rename(temporary, final)
-            disk.sync_folder(home)
+            sync_folder(home)
         finally:
             _tidy(home)
-        for old in [path for s, path in listing(folder).items() if s <= step][:-keep]:
-            _remove(old)
+        found = listing(folder)
+        old = [s for s in found if s != step] if only else [s for s in found if s <= step][:-keep]
+        for s in old:
+            _remove(found[s])
     return final
 
 
@@ -163,7 +169,7 @@ def _alone(home: Path) -> Iterator[None]:
     """Wait for any other process that saves here; then whatever is unfinished was left by a dead one."""
     if not home.is_dir():
         home.mkdir(parents=True, exist_ok=True)
-        disk.sync_folder(home.parent)
+        sync_folder(home.parent)
     descriptor = os.open(home, os.O_RDONLY)
     try:
         with suppress(OSError):  # some network disks cannot lock folders; one process per run is the rule anyway
@@ -201,7 +207,7 @@ def _write(folder: Path, step: int, groups: Groups, meta: Mapping[str, Any]) -> 
     manifest = {"format": FORMAT, "version": VERSION, "step": step, "meta": meta, "files": files}
     manifest = json.loads(json.dumps(manifest))  # as the reader will see it: tuples are lists, keys are strings
     disk.write(folder / MANIFEST, json.dumps(manifest | {"sha256": _digest(manifest)}, indent=1).encode())
-    disk.sync_folder(folder)
+    sync_folder(folder)
 
 
 def _digest(manifest: Mapping[str, Any]) -> str:

@@ -102,6 +102,11 @@ def find(name: str) -> TaskSpec:
     raise UnknownTaskError(f"there is no task {name!r}; {hint}there are {', '.join(TASKS)}")
 
 
+def is_ours(name: str) -> bool:
+    """Whether this is the short name or the id of one of these tasks."""
+    return short_name(name) in TASKS
+
+
 def short_name(name: str) -> str:
     """The short name of one of these tasks, given that or its id; the names of other environments as they are."""
     return next((spec.name for spec in TASKS.values() if spec.id == name), name)
