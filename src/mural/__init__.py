@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from mural.registration import register_tasks
+
 if TYPE_CHECKING:
     from mural.agent.policy import load_policy
     from mural.api import Agent
@@ -51,3 +53,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_HOMES])
+
+
+register_tasks()

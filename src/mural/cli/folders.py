@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +31,11 @@ class ImportedModuleError(MuralError, ImportError):
     """A module named with --import cannot be imported."""
 
 
+def quoted(path: Path) -> str:
+    """A path as a shell takes it."""
+    return shlex.quote(str(path))
+
+
 def find_run(name: Path) -> Path:
     """The folder of a run: a path, or the name of one in runs/."""
     for path in (name, RUNS / name):
@@ -47,26 +54,35 @@ def import_modules(names: Sequence[str]) -> None:
         try:
             importlib.import_module(name)
         except ModuleNotFoundError as error:
-            raise ImportedModuleError(f"--import {name}: {error}; it is looked for here and among packages") from error
+            raise ImportedModuleError(
+                f"--import {name}: {error}; modules are looked for in this folder and among packages"
+            ) from error
+        except Exception as error:  # whatever the user's own code raises
+            at = traceback.extract_tb(error.__traceback__)[-1]
+            raise ImportedModuleError(
+                f"--import {name}: the module raises {type(error).__name__}: {error} ({at.filename}, line {at.lineno})"
+            ) from error
 
 
-def load_agent(run: Path, imports: Sequence[str], config: dict[str, Any] | None = None) -> Agent:
-    """The agent of a run at its latest good checkpoint; says which ones were passed over."""
+def load_agent(run: Path, imports: Sequence[str], config: dict[str, Any] | None = None, *, best: bool = False) -> Agent:
+    """The agent of a run at its latest good checkpoint, or at its best; says which checkpoints were passed over."""
     from mural.api import Agent
     from mural.rewards import UnknownMethodError
 
     import_modules(imports)
     try:
         with plain_warnings():
-            return Agent.load(run, config=config)
+            return Agent.load(run, config=config, best=best)
     except UnknownMethodError as error:
-        raise NoRunError(f"{error}. A method of your own needs --import with its module") from error
+        raise NoRunError(f"{error}. For a method of your own, name its module with --import") from error
 
 
 def require_trained(agent: Agent, run: Path) -> None:
     """An error if there is no checkpoint."""
     if not agent.steps:
-        raise NoRunError(f"{run} has no checkpoint yet; wait for one, or start it again with `mural resume {run}`")
+        raise NoRunError(
+            f"{run} has no checkpoint yet; wait for one, or start it again with `mural resume {quoted(run)}`"
+        )
 
 
 @contextmanager

@@ -162,9 +162,7 @@ def require_env(env: Any) -> Env:
         return env
     if isinstance(env, gymnasium.vector.VectorEnv):
         raise SpaceError("this is a vector of environments; pass one of them (training makes its own copies)")
-    raise EnvError(
-        f"a {type(env).__name__} is no environment: pass a task's name, a Gymnasium id, or an object of gymnasium.Env"
-    )
+    raise EnvError(f"a {type(env).__name__} is no environment; it has to inherit from gymnasium.Env")
 
 
 def name_of(env: Env) -> str:

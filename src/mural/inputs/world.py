@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mural import tasks
 from mural.errors import MuralError, did_you_mean
+from mural.inputs.checks import EnvError
 from mural.inputs.examples import SuccessExamples, load_examples
 from mural.inputs.spaces import Env, Spaces, horizon_of
 from mural.rewards import MethodSpec, Problem
@@ -57,6 +58,10 @@ def make_env(name: str, **kwargs: Any) -> Env:
         return gymnasium.make(name, **kwargs)
     except gymnasium.error.UnregisteredEnv:
         raise unknown(name) from None
+    except (MuralError, gymnasium.error.Error, ImportError, OSError):
+        raise
+    except Exception as error:  # whatever its constructor raises
+        raise EnvError(f"the environment {name} cannot be made: {type(error).__name__}: {error}") from error
 
 
 def require_known(name: str) -> None:
@@ -119,7 +124,8 @@ def build(
     horizon = horizon_of(first)
     if horizon is None:
         warnings.warn(
-            "this environment has no time limit: episodes end only with epochs; gymnasium.wrappers.TimeLimit sets one",
+            "this environment has no time limit, so episodes end only with epochs: set one with "
+            "gymnasium.wrappers.TimeLimit",
             stacklevel=3,
         )
     if not hasattr(task, "xy") and any("xy" in getattr(term.part, "reads", ()) for term in config.reward.terms()):

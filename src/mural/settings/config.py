@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from mural.agent.replay import Terminations
 from mural.agent.sac import SAC
 from mural.errors import MuralError, nearest
@@ -237,7 +239,9 @@ def build(base: Any, values: Mapping[str, Any], where: str = "") -> Any:
 
 
 def convert(hint: Any, value: Any, where: str) -> Any:
-    """A JSON value as the annotated type, or a `ConfigError`."""
+    """A value from JSON, Python or NumPy as the annotated type, or a `ConfigError`; 1e3 is a whole number."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
         return build(hint(), value, f"{where}.")
@@ -258,6 +262,8 @@ def convert(hint: Any, value: Any, where: str) -> Any:
         return float(value)
     elif hint in (int, str, bool) and type(value) is hint:
         return value
+    elif hint is int and isinstance(value, float) and value.is_integer():
+        return int(value)
     elif hint is type(None) and value is None:
         return None
     raise ConfigError(f"{where} is {value!r}; that is not {getattr(hint, '__name__', hint)}")
