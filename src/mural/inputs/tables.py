@@ -27,13 +27,10 @@ class Named(NamedTuple):
 
 
 def named_table(source: Any) -> Named | None:
-    """The table in a data frame (pandas, polars, anything with `columns` and `to_numpy`) or structured array, or None.
-
-    Columns that are merely numbered (0, 1, 2…), as pandas has them where nobody named them, have no names.
-    """
+    """The table in a data frame (pandas, polars, anything with `columns` and `to_numpy`) or structured array, or None."""
     if hasattr(source, "columns") and callable(getattr(source, "to_numpy", None)):
         names = tuple(str(name) for name in source.columns)
-        return None if is_numbering(names) else Named(names, np.asarray(source.to_numpy()))
+        return Named(names, np.asarray(source.to_numpy()))
     if isinstance(source, np.ndarray) and source.dtype.names:
         columns = [np.asarray(source[name]).reshape(source.size, -1) for name in source.dtype.names]
         if all(column.shape[1] == 1 for column in columns):
@@ -45,11 +42,14 @@ def by_name(table: Named, spaces: Spaces) -> tuple[NDArray[Any], str]:
     """The columns in the order of the observation, and in words whether they were found by name or by position.
 
     The result has whole observations, or what the classifier sees if the table has no more. If no name fits at all, the
-    columns are taken in the order in which they stand.
+    columns are taken in the order in which they stand; so are columns that are merely numbered (0, 1, 2…), as pandas
+    has them where nobody named them.
     """
     columns = {spaces.column_name(i): i for i in range(spaces.obs_size)}
     names, values = table
     if not set(names) & columns.keys():
+        if is_numbering(names):
+            return values, "columns by position"
         few = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
         return values, f"columns by position, as none of {few} is the name of one"
     wrong = next((name for i, name in enumerate(names) if name not in columns or name in names[:i]), None)
