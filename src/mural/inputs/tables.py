@@ -27,7 +27,7 @@ class Named(NamedTuple):
 
 
 def named_table(source: Any) -> Named | None:
-    """The table in a data frame (pandas, polars, anything with `columns` and `to_numpy`) or structured array, or None."""
+    """The table in a data frame (pandas, polars: it has `columns` and `to_numpy`) or structured array, or None."""
     if hasattr(source, "columns") and callable(getattr(source, "to_numpy", None)):
         names = tuple(str(name) for name in source.columns)
         return Named(names, np.asarray(source.to_numpy()))

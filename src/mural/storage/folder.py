@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import platform
 import shlex
@@ -121,7 +122,8 @@ class RunFolder:
 
     def _held_out(self) -> dict[str, NDArray[Any]]:
         try:
-            with np.load(self.path / HELD_OUT, allow_pickle=False) as arrays:
+            data = io.BytesIO((self.path / HELD_OUT).read_bytes())
+            with np.load(data, allow_pickle=False) as arrays:
                 return {name: arrays[name] for name in arrays.files}
         except Exception:  # damage surfaces as a dozen kinds of error in zipfile, zlib and NumPy
             return {}
