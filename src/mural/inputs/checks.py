@@ -35,10 +35,10 @@ HARMLESS = (
 )
 
 TERMINATES = (
-    "{count} of {episodes} episodes terminated. Learned rewards are in (0, 1) and positive, so an episode that ends "
-    "forgoes all that could still be earned: one that ends on success would teach the agent to hover next to the goal. "
-    "Therefore a terminal state is treated as absorbing, its reward going on for ever. Simplest is an environment "
-    "whose episodes end by a time limit only."
+    "{count} of {episodes} episodes terminated. Learned rewards are positive, so an episode that ends loses all "
+    "further reward, and an agent that is cut off on success would learn to hover next to the goal. Training "
+    "therefore takes a terminal state as absorbing: its reward goes on for ever (loop.terminations). Simplest is an "
+    "environment whose episodes end by a time limit only."
 )
 
 
@@ -70,7 +70,7 @@ class EnvReport:
         parts = ", ".join(f"{name} {start}:{stop}" for name, start, stop in self.layout)
         limit = "no time limit known" if self.horizon is None else f"episodes of {self.horizon} steps"
         lines = [f"{self.name}: {self.obs_size} observations ({parts}), {self.action_size} actions, {limit}"]
-        lines += [f"  warning: {text}" for text in self.warnings] or ["  nothing to complain about"]
+        lines += [f"  warning: {text}" for text in self.warnings] or ["  ready for training"]
         return "\n".join(lines)
 
 
@@ -101,7 +101,7 @@ def examine(env: Env, spaces: Spaces, states: Floats) -> None:
 
 def _doubts(env: Env, spaces: Spaces, states: NDArray[np.float64]) -> Iterator[str]:
     if len(states) < FEW:
-        yield f"there are only {len(states)} success examples; about 150 that differ in what does not matter are better"
+        yield f"there are only {len(states)} success examples; collect about 150, varied in all that does not matter"
     repeated = len(states) - len(np.unique(states, axis=0))
     if repeated:
         yield f"{repeated} of {len(states)} success examples ({repeated / len(states):.0%}) repeat others"
@@ -111,14 +111,14 @@ def _doubts(env: Env, spaces: Spaces, states: NDArray[np.float64]) -> Iterator[s
     if len(states) > 1 and still.any():
         names = ", ".join(spaces.column_name(int(column)) for column in spaces.columns[still][:12])
         yield (
-            f"{names}: the same in all success examples, and changing in the environment. If that is not what makes "
-            "the success, the classifier learns it nevertheless: leave it out with classifier_keys or classifier_slice"
+            f"{names}: equal in all success examples, but not in the environment. The classifier will take this for a "
+            "part of success; if it is none, leave it out with classifier_keys or classifier_slice"
         )
     near = _look_like_starts(states, started, visited)
     if near >= 0.5:
         yield (
             f"{near:.0%} of {len(started)} states in which episodes started are as close to a success example as "
-            "to each other: is the task done at the start, or were the examples taken before it was?"
+            "to each other: is the task done at the start, or were the examples taken too early?"
         )
 
 

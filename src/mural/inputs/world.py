@@ -20,7 +20,7 @@ from mural.inputs.spaces import Env, Spaces, horizon_of
 from mural.rewards import MethodSpec, Problem
 from mural.settings.config import ConfigError, RunConfig
 
-HELD_OUT = 50  # examples that a task makes beside those it is learned from, to measure calibration
+HELD_OUT = 50  # examples that a task makes beyond the ones to learn from, to measure calibration
 
 
 class TaskLacksError(MuralError, ValueError):
@@ -96,7 +96,7 @@ def build(
 ) -> World:
     """Make environments, examples and problem, refusing what cannot work before anything is spent.
 
-    `held_out` comes with the examples of a run that goes on: those were kept back before, and no more are.
+    A run that goes on passes `held_out`, the examples that it kept back when it began; then no others are kept back.
     """
     first = make_env(config.task) if env is None else env
     more = config.loop.environments - 1

@@ -23,8 +23,8 @@ Row = Mapping[str, Any]
 RECENT = 5  # epochs that the speed is taken from
 SPARKS = "▁▂▃▄▅▆▇█"
 ALARM = (
-    "the learned reward rises and true success does not: the policy may have found states that the classifier takes "
-    "for success. Look at the pictures; more varied examples help"
+    "the learned reward rises and true success does not: the policy may have found states that the classifier mistakes "
+    "for success. Look at the pictures, and bring more varied examples"
 )
 
 
@@ -79,7 +79,7 @@ def sparkline(values: Sequence[float], width: int = 40) -> str:
 
 
 def speed(rows: Sequence[Row], timings: Sequence[Row]) -> float | None:
-    """Environment steps per second of a typical recent epoch, of those that learn; the first one compiles."""
+    """Steps per second of a typical recent epoch that learned; None before the second (the first compiles)."""
     seconds = {timing.get("step"): timing.get("total") for timing in timings}
     learned = [row for row in rows if "sac/critic_loss" in row and seconds.get(row["step"])]
     rates = [row["step"] / row["epoch"] / seconds[row["step"]] for row in learned[-RECENT:]]

@@ -80,7 +80,7 @@ class RunFolder:
     def create(
         self, config: RunConfig, examples: SuccessExamples | None, held_out: NDArray[np.float32] | None = None
     ) -> None:
-        """Begin a new run here. Examples and those held out are kept apart, as the run goes on with the same ones."""
+        """Begin a new run here. Keeps the examples, and apart from them the held-out ones, for when the run goes on."""
         self.require_free()
         self.path.mkdir(parents=True, exist_ok=True)
         if examples is not None:

@@ -38,7 +38,7 @@ Groups = dict[str, dict[str, np.ndarray]]
 
 
 class NotOfStatesError(MuralError, ValueError):
-    """A reward that states alone do not have was asked of states."""
+    """The reward of states was asked for, and this method only rewards transitions or places."""
 
 
 class DivergenceError(MuralError, RuntimeError):
