@@ -16,14 +16,10 @@ Flag = typing.Literal[0, 1] | Callable[[str], Any]
 
 def flags_of(settings: type, above: str = "") -> Iterator[tuple[str, Flag]]:
     """The flags that tyro makes of a dataclass of settings, and what follows each of them."""
-    hints = typing.get_type_hints(settings, include_extras=True)
+    plain, marked = (typing.get_type_hints(settings, include_extras=extras) for extras in (False, True))
     for field in dataclasses.fields(settings):
-        hint, name = hints[field.name], field.name
-        marks: tuple[Any, ...] = ()
-        if typing.get_origin(hint) is typing.Annotated:
-            hint, *extras = typing.get_args(hint)
-            marks = tuple(extras)
-            name = next((mark.name for mark in marks if getattr(mark, "name", None)), name)
+        hint, marks = plain[field.name], getattr(marked[field.name], "__metadata__", ())
+        name = next((mark.name for mark in marks if getattr(mark, "name", None)), field.name)
         flag = f"--{above}{name}".replace("_", "-")
         if isinstance(hint, type) and dataclasses.is_dataclass(hint):
             yield from flags_of(hint, f"{above}{name}.")

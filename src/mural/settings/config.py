@@ -46,7 +46,7 @@ class Loop:
     random_steps: int = 1000
     """Steps with uniformly random actions before anything is learned; rounded up to whole epochs."""
     steps_per_call: int = 50
-    """Environment steps between two compiled calls; one call does all updates that are due for these steps."""
+    """Environment steps between two compiled calls; all updates of those steps are fused in one call."""
     updates_per_step: float = 1.0
     """SAC updates per environment step."""
     environments: int = 1
@@ -54,12 +54,12 @@ class Loop:
     replay_size: int = 500_000
     """Transitions that the replay holds; then the oldest are overwritten."""
     pool: int = 16_384
-    """Most old transitions that get new rewards in an epoch; its batches are drawn from these and from its new ones."""
+    """At most so many old states are labelled anew per epoch, and the epoch's batches are drawn from them."""
     stale: bool = False
     """Keep each reward as it was when its state was visited, as the released code does."""
     terminations: Literal["auto", "absorb", "stop", "bootstrap"] = "auto"
-    """What follows when the environment terminates an episode. absorb: the last reward, for ever; stop: nothing more is
-    earned; bootstrap: as at a time limit. auto: absorb for learned rewards, stop for the environment's own."""
+    """What an environment's termination means: its last reward for ever, nothing more, or a mere time limit.
+    auto: absorb for learned rewards, stop for the environment's own."""
     held_out: float = 0.1
     """Share of the user's examples that is kept back, to measure how well the classifier is calibrated."""
 
@@ -91,9 +91,9 @@ class RunConfig:
     task: str = "zigzag-maze"
     """Short name of a task, or any Gymnasium id."""
     method: str = "mural"
-    """Method that gives the reward; `mural methods` lists them."""
+    """Where the reward comes from; `mural methods` lists them."""
     preset: Literal["fast", "paper"] = "fast"
-    """fast: sizes for a CPU; paper: the paper's sizes."""
+    """Sizes for a CPU, or those of the paper."""
     seed: int = 0
     """Seed of everything."""
     steps: int = 100_000
@@ -126,7 +126,7 @@ class RunConfig:
 
 
 def validate(config: RunConfig) -> RunConfig:
-    """The same settings, or a `ConfigError` that names the first one with an impossible value."""
+    """The same settings, or a `ConfigError` that names the first that cannot be."""
     loop, sac = config.loop, config.sac
     positive = {
         "steps": config.steps, "num_examples": config.num_examples, "sac.batch_size": sac.batch_size,

@@ -63,9 +63,9 @@ class Diagnostics:
         return {"calibration/ece": ece, "calibration/brier": brier, "calibration/table": table}
 
     def alarm(self, row: dict[str, Any]) -> dict[str, Any]:
-        """`alarm`: the learned return has risen by half and stayed there, and true success, below 0.5, has not risen.
+        """`alarm`: of late the learned return has risen by half, for good, and true success, below 0.5, has not.
 
-        Stayed: each of the last five values is above all of the five before. A policy that explores finds bright
+        For good: each of the last five values is above all of the five before. A policy that explores finds bright
         places and darkens them, up and down; one that has found a false success stays there.
         """
         if "eval/return" not in row or "eval/success" not in row:

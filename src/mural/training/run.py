@@ -38,7 +38,7 @@ Groups = dict[str, dict[str, np.ndarray]]
 
 
 class NotOfStatesError(MuralError, ValueError):
-    """The reward of states was asked for, and this method only rewards transitions or places."""
+    """A reward that states alone do not have was asked of states."""
 
 
 class DivergenceError(MuralError, RuntimeError):
