@@ -6,6 +6,9 @@ import pytest
 
 import mural
 from mural.api import NotLearnedError, as_text
+from mural.errors import ArgumentError
+from mural.inputs import checks
+from mural.inputs.checks import EnvError, ExamplesWarning
 from mural.inputs.examples import ExamplesError
 from mural.inputs.selection import SpaceError
 from mural.inputs.world import TaskLacksError
@@ -21,6 +24,7 @@ def agent():
     return mural.Agent(small.Field(), small.examples(), config=small.MURAL).learn(180, progress=False)
 
 
+RANDOM = small.SETTINGS | {"loop.random_steps": 600, "loop.replay_size": 600}  # nothing learns, nothing is compiled
 OBS = np.array([[-0.5, 0.2], [0.9, 0.9]], np.float32)
 
 
@@ -96,8 +100,91 @@ def test_before_learning():
         fresh.reward(OBS)
     assert fresh.predict(OBS)[0].shape == (2, 2)
     assert "return" not in fresh.evaluate(1)
-    with pytest.raises(ValueError, match="at least one"):
-        fresh.learn(0)
+
+
+@pytest.mark.parametrize("steps", [60, 60.0, np.int64(60), np.float32(60)])
+def test_steps_may_be_any_whole_number(tmp_path, steps):
+    agent = mural.Agent(small.Field(), method="sac", seed=np.int64(3), config=RANDOM).learn(steps, progress=False)
+    agent.save(tmp_path / "run")
+    assert mural.Agent.load(tmp_path / "run", env=small.Field()).config == agent.config
+    assert (agent.steps, agent.config.steps, agent.config.seed) == (60, 60, 3)
+
+
+@pytest.mark.parametrize("steps", [0, -5, 1.5, np.nan, np.inf, "60", None, True])
+def test_steps_that_cannot_be(steps):
+    with pytest.raises(ArgumentError, match=r"steps is .*; it must be a whole number, at least one"):
+        mural.Agent(small.Field(), method="sac", config=RANDOM).learn(steps)
+
+
+@pytest.mark.parametrize("episodes", [0, -3, 2.5])
+def test_episodes_that_cannot_be(episodes):
+    with pytest.raises(ArgumentError, match="episodes is"):
+        mural.Agent(small.Field(), method="sac", config=RANDOM).evaluate(episodes)
+
+
+@pytest.mark.parametrize("wrong", [None, object(), 3, small.Field])
+def test_what_is_no_environment(wrong):
+    with pytest.raises(EnvError, match=r"is no environment; it has to inherit from gymnasium\.Env"):
+        mural.Agent(wrong)
+
+
+class Odd(small.Field):
+    """Its episodes are never the same again."""
+
+    def reset(self, *, seed=None, options=None):
+        return super().reset(seed=None)
+
+
+def test_environments_and_examples_are_looked_at():
+    with pytest.raises(EnvError, match="Gymnasium's checker"):
+        mural.Agent(Odd(), small.examples(), config=small.MURAL)
+    start = np.random.default_rng(0).uniform(-1, 0, (40, 2)).astype(np.float32)
+    with pytest.warns(ExamplesWarning, match="is the task done at the start"):
+        mural.Agent(small.Field(), start, config=small.MURAL)
+    with pytest.warns(ExamplesWarning, match="only 1 success examples"):
+        mural.Agent("zigzag-maze", [[3.0, 3.0]], config=small.MURAL).close()
+    for env, examples in ((Odd(), small.examples()), (small.Field(), start)):  # warnings are errors here
+        mural.Agent(env, examples, config=small.MURAL, check=False)
+
+
+def test_our_own_tasks_are_not_looked_at(monkeypatch):
+    monkeypatch.setattr(checks, "check_env", None)
+    monkeypatch.setattr(checks, "examine", None)
+    for name in ("zigzag-maze", "mural/ZigzagMaze-v0"):
+        mural.Agent(name, config=small.MURAL).close()
+
+
+def test_a_run_goes_on_as_what_it_is(tmp_path):
+    mural.Agent("zigzag-maze", method="sac", run_dir=tmp_path / "run", config=RANDOM).learn(60, progress=False).close()
+    for name, value in {"task": "spiral-maze", "method": "vice", "seed": 3, "num_examples": 3}.items():
+        with pytest.raises(ConfigError, match=f"{name} cannot change when a run goes on"):
+            mural.Agent.load(tmp_path / "run", config={name: value})
+
+
+def test_a_folder_that_is_a_file(tmp_path):
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "file" / "deeper"):
+        with pytest.raises(RunFolderError, match="file is a file, so"):
+            mural.Agent(small.Field(), method="sac", run_dir=path, config=RANDOM)
+
+
+class Frame:
+    """What a data frame of any library has."""
+
+    def __init__(self, columns, values):
+        self.columns, self.values = columns, values
+
+    def to_numpy(self):
+        return self.values
+
+
+def test_predict_finds_columns_by_name():
+    agent = mural.Agent(small.Field(), method="sac", config=RANDOM)
+    swapped = Frame(["observation[1]", "observation[0]"], OBS[:, ::-1])
+    np.testing.assert_array_equal(agent.predict(swapped)[0], agent.predict(OBS)[0])
+    np.testing.assert_array_equal(agent.predict(Frame(["x", "y"], OBS))[0], agent.predict(OBS)[0])
+    with pytest.raises(mural.MuralError, match=r"'observation\[2\]' that is unknown"):
+        agent.predict(Frame(["observation[1]", "observation[2]"], OBS))
 
 
 def test_told_rewards_are_not_learned():
@@ -161,7 +248,7 @@ class Tall(small.Field):
 
 
 def test_what_is_one_observation_and_what_are_many(agent):
-    tall = mural.Agent(Tall(), small.examples()[:, None], config=small.MURAL)
+    tall = mural.Agent(Tall(), small.examples()[:, None], config=small.MURAL, check=False)
     assert tall.predict(OBS[:1])[0].shape == (2,)
     assert tall.predict(OBS)[0].shape == (2, 2)
     np.testing.assert_allclose(tall.predict(OBS)[0][0], tall.predict(OBS[:1])[0], rtol=1e-5)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from mural.registration import register_tasks
+
 if TYPE_CHECKING:
     from mural.agent.policy import load_policy
     from mural.api import Agent
+    from mural.errors import MuralError
     from mural.inputs.checks import check_env, check_examples
     from mural.inputs.examples import SuccessExamples
     from mural.nml import CNMLClassifier, MetaNMLClassifier, MLEClassifier
@@ -21,6 +24,7 @@ _HOMES = {
     "MLEClassifier": "mural.nml",
     "MetaNMLClassifier": "mural.nml",
     "OutcomeReward": "mural.rewards.outcome",
+    "MuralError": "mural.errors",
     "SuccessExamples": "mural.inputs.examples",
     "check_env": "mural.inputs.checks",
     "check_examples": "mural.inputs.checks",
@@ -33,6 +37,7 @@ __all__ = [
     "CNMLClassifier",
     "MLEClassifier",
     "MetaNMLClassifier",
+    "MuralError",
     "OutcomeReward",
     "SuccessExamples",
     "check_env",
@@ -51,3 +56,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_HOMES])
+
+
+register_tasks()

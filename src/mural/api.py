@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mural import tasks
-from mural.agent.policy import save_policy
+from mural.errors import ArgumentError, MuralError
+from mural.inputs import checks
 from mural.inputs import world as worlds
 from mural.inputs.selection import HOW_TO_WRITE, SpaceError
 from mural.inputs.spaces import Env
@@ -20,12 +21,19 @@ from mural.rewards import find_method
 from mural.rewards.states import checked_states
 from mural.settings import presets
 from mural.settings.config import ConfigError, RunConfig, overlay, validate
-from mural.storage.folder import RunFolder, RunFolderError
+from mural.show.snapshots import Pictures
+from mural.storage.folder import HELD_OUT, RunFolder, RunFolderError
+from mural.training.callbacks import Display, KeepBest, Silent, StopAtSuccess, TerminationNotice, as_list
+from mural.training.export import export_policy
+from mural.training.recorder import Recorder
 from mural.training.run import Row, Run
-from mural.training.train import Display, Silent, train
+from mural.training.train import train
+
+# What a run is: another value of these would make it another run.
+FIXED = ("task", "method", "preset", "seed", "examples", "num_examples", "classifier_keys", "classifier_slice")
 
 
-class NotLearnedError(RuntimeError):
+class NotLearnedError(MuralError, RuntimeError):
     """Something was asked for that exists only after `learn`."""
 
 
@@ -42,6 +50,8 @@ class Agent:
     classifier_keys, classifier_slice : which part of an observation the classifier sees.
     config : further settings by dotted name, e.g. {"sac.gamma": 0.95, "loop.environments": 4}, or a whole `RunConfig`,
         which must not contradict the other arguments.
+    check : whether to try out an environment that is not ours, and to look for mistakes in examples, before anything is
+        learned (`check_env`, `check_examples`); that resets the environment and takes a few hundred steps in it.
 
     Examples
     --------
@@ -62,9 +72,10 @@ class Agent:
         classifier_keys: str | Sequence[str] | None = None,
         classifier_slice: str | slice | Sequence[int] | None = None,
         config: Mapping[str, Any] | RunConfig | None = None,
+        check: bool = True,
     ) -> None:
-        own = None if isinstance(env, str) else env
-        name = env if isinstance(env, str) else env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+        own = None if isinstance(env, str) else checks.require_env(env)
+        name = env if isinstance(env, str) else checks.name_of(env)
         given: dict[str, Any] = {} if seed is None else {"seed": seed}
         if classifier_keys is not None:
             given["classifier_keys"] = (
@@ -80,17 +91,27 @@ class Agent:
                 given["examples"] = str(examples)
             self.config = presets.resolve(name, method or "mural", preset or "fast", {**given, **(config or {})})
         self.folder = RunFolder(run_dir) if run_dir is not None else None
-        if self.folder is not None and self.folder.exists():
-            raise RunFolderError(
-                f"{self.folder.path} already holds a run: mural.Agent.load({str(self.folder.path)!r}) goes on with it"
-            )
+        if self.folder is not None:
+            self.folder.require_free()
+        if own is not None and check:
+            checks.check_env(own)
         self._build(own, examples)
+        if check:
+            self._check(examples)
 
     def _build(self, env: Env | None, examples: Any, held_out: NDArray[np.float32] | None = None) -> None:
         self._closes = env is None
         world = worlds.build(self.config, find_method(self.config.method), env, examples, held_out)
         failures = None if self.folder is None else self.folder.path / "failure"
         self.run = Run(self.config, world, failures)
+
+    def _check(self, examples: Any) -> None:
+        """Warn of what looks like a mistake in what the user brings. Our own tasks and their examples are trusted."""
+        world = self.run.world
+        if self._closes and not tasks.is_ours(self.config.task):
+            checks.check_env(self.env)
+        if world.examples is not None and (examples is not None or self.config.examples is not None):
+            checks.examine(self.env, world.spaces, np.concatenate([world.examples.states, world.held_out]))
 
     @property
     def env(self) -> Env:
@@ -102,17 +123,30 @@ class Agent:
         """Environment steps so far."""
         return self.run.step
 
-    def learn(self, steps: int, progress: bool = True, display: Display | None = None) -> Self:
-        """Train for so many more environment steps (rounded up to whole epochs)."""
-        if steps < 1:
-            raise ValueError(f"steps is {steps}; at least one is needed")
-        target = self.run.step + steps
+    def learn(self, steps: float, progress: bool = True, callback: Any = None, display: Display | None = None) -> Self:
+        """Train for this many more environment steps (rounded up to whole epochs).
+
+        `callback` hears of it: a function ``(run, row)``, called after every epoch, which stops the training by
+        returning False; or a list of functions and objects with any of ``on_start(run)``, ``on_epoch(run, row)`` and
+        ``on_end(run)``; see `docs/callbacks.md`.
+        """
+        target = self.run.step + count(steps, "steps")
+        heard = as_list(callback)
+        if self.folder is None and self.config.watch.keep_best:
+            raise ConfigError("watch.keep_best needs a folder to keep the best state in: pass run_dir")
         self.config = self.run.config = dataclasses.replace(self.config, steps=target)
         if self.folder is not None and not self.folder.exists():
             self.folder.create(self.config, self.run.world.examples, self.run.world.held_out)
         if display is None:
             display = terminal() if progress else Silent()
-        self.history = train(self.run, target, self.folder, display)
+        ours: list[Any] = [display, TerminationNotice(display.say)]
+        past: Callable[[], Sequence[Row]] = list
+        if self.folder is not None:
+            recorder = Recorder(self.folder, display.say)  # the first to start and the last to end: it has the lock
+            ours = [recorder, *ours, Pictures(recorder, display.say)]
+            ours += [KeepBest(self.folder, display.say)] if self.config.watch.keep_best else []
+            past = self.folder.rows
+        self.history = train(self.run, [*ours, StopAtSuccess(past), *heard], display)
         return self
 
     def predict(
@@ -150,7 +184,8 @@ class Agent:
 
     def evaluate(self, episodes: int = 20) -> Row:
         """Means over episodes with the most likely actions: success, distance, best_distance, return, …"""
-        return {name.removeprefix("eval/"): value for name, value in self.run.evaluate(episodes).items()}
+        found = self.run.evaluate(count(episodes, "episodes"))
+        return {name.removeprefix("eval/"): value for name, value in found.items()}
 
     def save(self, path: str | Path) -> None:
         """Everything, so that training can go on from it: settings, examples, a checkpoint."""
@@ -160,37 +195,52 @@ class Agent:
         elif dataclasses.replace(folder.config(), steps=self.config.steps) != self.config:
             raise RunFolderError(f"{path} holds a run with other settings; choose another folder")
         folder.set_config(self.config)
-        folder.save(self.run, self.config.watch.keep)
+        folder.save(self.run.step, self.run.epoch, self.run.groups(), self.config.watch.keep)
 
     @classmethod
-    def load(cls, path: str | Path, env: Env | None = None, config: Mapping[str, Any] | None = None) -> Self:
-        """An agent from a run's folder, at its latest good checkpoint; `learn` goes on with it and records there."""
+    def load(
+        cls, path: str | Path, env: Env | None = None, config: Mapping[str, Any] | None = None, best: bool = False
+    ) -> Self:
+        """An agent from a run's folder, at its latest good checkpoint; `learn` goes on with it and records there.
+
+        `best`: at the checkpoint with the best evaluation instead (`watch.keep_best`); what that agent learns is not
+        recorded. `config` changes settings that a run may go on with, such as {"sac.learning_rate": 1e-4}.
+        """
         folder = RunFolder(path)
         agent = cls.__new__(cls)
-        agent.config = overlay(folder.config(), config or {})
-        agent.folder = folder
+        before = folder.config()
+        agent.config = overlay(before, config or {})
+        for name in FIXED:
+            if getattr(agent.config, name) != getattr(before, name):
+                raise ConfigError(f"{name} cannot change when a run goes on: start a new run with it")
+        agent.folder = None if best else folder
+        held_out = folder.held_out()
         try:
-            agent._build(env, folder.examples(), folder.held_out())
+            agent._build(env, folder.examples(), np.zeros((0, 0), np.float32) if held_out is None else held_out)
         except tasks.UnknownTaskError as error:
             raise tasks.UnknownTaskError(
                 f"{error}. If the run was trained on an environment object of your own, pass one like it: "
                 f"mural.Agent.load({str(path)!r}, env=...)"
             ) from None
-        found = folder.load(agent.run)
-        agent.notices = () if found is None else found.skipped
+        found = folder.best() if best else folder.latest()
+        if best and found is None:
+            raise RunFolderError(f"{path} keeps no best state: train with watch.keep_best (`mural train --keep-best`)")
+        if found is not None:
+            agent.run.restore(int(found.meta["epoch"]), found.groups)
+        lost = f"{folder.path / HELD_OUT} is missing or damaged: the calibration is no longer measured"
+        agent.notices = (*(() if found is None else found.skipped), *([lost] if held_out is None else []))
         for notice in agent.notices:
             warnings.warn(notice, stacklevel=2)
         return agent
 
     notices: tuple[str, ...] = ()
-    """What was passed over when this agent was loaded: damaged checkpoints."""
+    """What was amiss when this agent was loaded: damaged checkpoints that were passed over, lost files."""
     history: Sequence[Row] = ()
     """The rows of the last call of `learn`."""
 
     def export_policy(self, path: str | Path) -> None:
         """A small file that `mural.load_policy` runs with NumPy alone."""
-        spaces = self.run.world.spaces
-        save_policy(path, self.run.policy, spaces.actions.low, spaces.actions.high, spaces.layout)
+        export_policy(self.run, path)
 
     def close(self) -> None:
         """Close the environments that this agent made."""
@@ -204,6 +254,14 @@ def terminal() -> Display:
     from mural.show.display import terminal_display  # loads rich
 
     return terminal_display()
+
+
+def count(value: Any, name: str) -> int:
+    """A whole number of at least 1, also written as 1e3 or by NumPy, or an `ArgumentError`."""
+    whole = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not whole or value != value or value in (np.inf, -np.inf) or int(value) != value or value < 1:
+        raise ArgumentError(f"{name} is {value!r}; it must be a whole number, at least one")
+    return int(value)
 
 
 def as_text(selection: str | slice | Sequence[int]) -> str:

@@ -6,7 +6,6 @@ Every room that has settings stands on this; it knows none of them.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import types
 import typing
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mural.errors import MuralError
+from mural.errors import MuralError, nearest
 
 
 class ConfigError(MuralError, ValueError):
@@ -39,8 +38,8 @@ def build(base: Any, values: Mapping[str, Any], where: str = "") -> Any:
     changes = {}
     for name, value in values.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {where}{near[0]}?" if near else f"; known are {', '.join(sorted(known))}"
+            near = nearest(name, sorted(known), cutoff=0.6)
+            hint = f"; did you mean {where}{near}?" if near else f"; known are {', '.join(sorted(known))}"
             raise ConfigError(f"there is no setting {where}{name}{hint}")
         old = getattr(base, name)
         if dataclasses.is_dataclass(old) and isinstance(value, Mapping):
@@ -52,8 +51,8 @@ def build(base: Any, values: Mapping[str, Any], where: str = "") -> Any:
 
 def plain(value: Any) -> Any:
     """A NumPy number as Python's own, also inside tuples and settings: JSON and `==` know no others."""
-    if isinstance(value, np.generic):
-        return value.item()
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
     if isinstance(value, tuple):
         return tuple(plain(item) for item in value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

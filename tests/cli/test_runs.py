@@ -10,9 +10,8 @@ from PIL import Image
 
 import mural
 from mural import cli
-from mural.cli.runs import EVALUATIONS, succeeded
+from mural.settings.stopping import EVALUATIONS, succeeded
 from mural.storage import metrics
-from mural.training.train import LAST
 
 TINY = [
     "--loop.epoch-steps", "100", "--loop.steps-per-call", "50", "--loop.random-steps", "100", "--loop.replay-size",
@@ -106,7 +105,7 @@ def test_watch_once_shows_the_last_values(home, name, capsys):
 
 def test_watch_knows_of_runs_that_stop_early():
     rows = [{"eval/success": value} for value in (0.0, 1.0, 1.0, 0.8, 0.8, 0.9)]
-    assert EVALUATIONS == LAST
+    assert EVALUATIONS == 5
     assert succeeded(rows, 0.9)
     assert not succeeded(rows, 0.91)
     assert not succeeded(rows[-4:], 0.5)

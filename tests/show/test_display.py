@@ -11,7 +11,14 @@ from rich.console import Console
 from mural.show import display
 from mural.show.display import Lively, Plain, clock, line, sparkline, speed, terminal_display
 
-RUN = SimpleNamespace(step=0, random_epochs=1, epoch_steps=100)
+
+def run_to(steps):
+    """As much of a run as a display looks at."""
+    config, timing = SimpleNamespace(steps=steps), {"total": 2.0}
+    return SimpleNamespace(step=0, random_epochs=1, epoch_steps=100, config=config, timing=timing)
+
+
+RUN = run_to(1000)
 
 
 def row(epoch, **more):
@@ -48,14 +55,14 @@ def test_lines_are_aligned():
 
 def test_off_a_terminal_there_is_a_line_per_epoch(capsys):
     shown = Plain()
-    shown.begin(RUN, 1000)
+    shown.on_start(RUN)
     for epoch in (1, 2, 3):
         shown.progress(100 * epoch)
-        shown.row(row(epoch), {"total": 2.0})
-    shown.row(row(4, alarm=1), {"total": 2.0})
-    shown.row(row(5, alarm=1), {"total": 2.0})
+        shown.on_epoch(RUN, row(epoch))
+    shown.on_epoch(RUN, row(4, alarm=1))
+    shown.on_epoch(RUN, row(5, alarm=1))
     shown.say("look here")
-    shown.end()
+    shown.on_end(RUN)
     out = capsys.readouterr().out.splitlines()
     assert [text.split("/")[0].strip() for text in out[:3]] == ["100", "200", "300"]
     assert "50 steps/s" in out[2]
@@ -67,24 +74,24 @@ def test_off_a_terminal_there_is_a_line_per_epoch(capsys):
 
 def test_steps_are_those_of_whole_epochs(capsys):
     shown = Plain()
-    shown.begin(RUN, 90)
-    shown.row(row(1), {"total": 2.0})
+    shown.on_start(run_to(90))
+    shown.on_epoch(RUN, row(1))
     assert "100/100 " in capsys.readouterr().out
 
 
 def test_on_a_terminal_there_is_a_live_view():
     file = io.StringIO()
     shown = Lively(Console(file=file, force_terminal=True, width=100, height=40))
-    shown.begin(RUN, 1000)
+    shown.on_start(RUN)
     assert shown._note() == "random actions"
     shown.progress(100)
     assert shown._note() == "compiling"
     for epoch in (1, 2, 3):
-        shown.row(row(epoch), {"total": 2.0})
+        shown.on_epoch(RUN, row(epoch))
     assert shown._note() == "0:14 left"
     shown.say("look [here]")
-    shown.row(row(4, alarm=1), {"total": 2.0})
-    shown.end()
+    shown.on_epoch(RUN, row(4, alarm=1))
+    shown.on_end(RUN)
     out = file.getvalue()
     for text in ("success", "25%", "look [here]", "400/1000", "steps/s", "alarm: "):
         assert text in out

@@ -1,7 +1,7 @@
 """The policy for where there is no JAX: a tanh-Gaussian network in NumPy, and the small file that holds one.
 
-This file imports nothing but NumPy and the standard library, and nothing of this package: copied to a robot next to a
-policy file, it is all that is needed there.
+This file needs nothing but NumPy and the standard library: copied to a robot next to a policy file, it is all that is
+needed there. Where the package is installed too, its errors are `MuralError`s.
 """
 
 from __future__ import annotations
@@ -17,6 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+try:
+    from mural.errors import MuralError
+except ImportError:  # this file alone was copied to a robot
+
+    class MuralError(Exception):  # type: ignore[no-redef]
+        """Stands in for the base class of the package's errors."""
+
+
 LOG_STD_MIN = -10.0
 LOG_STD_MAX = 2.0
 FORMAT = 2
@@ -27,11 +35,11 @@ Floats = NDArray[np.float32]
 Layout = tuple[tuple[str, int, int], ...]
 
 
-class PolicyFileError(ValueError):
+class PolicyFileError(MuralError, ValueError):
     """A policy that cannot be saved or loaded: widths that do not fit, or a damaged file; the message says which."""
 
 
-class ObservationError(ValueError):
+class ObservationError(MuralError, ValueError):
     """An observation that the policy was not made for; the message says what it expects."""
 
 

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from dataclasses import dataclass
 from typing import Annotated
 
 import tyro
 
+from mural import __version__
 from mural.cli.bench import Bench, Figure
+from mural.cli.info import Info
 from mural.cli.lists import Examples, Methods, Tasks
 from mural.cli.runs import Eval, Policy, Watch
 from mural.cli.training import INTERRUPTED, Resume, Train, train
+from mural.errors import MuralError
+
+MISUSED, BROKEN = 2, 1  # exit codes: the user can do something about it; only we can
 
 
 @dataclass
 class Mural:
-    """Outcome-driven reinforcement learning: examples of success in, a policy and its learned reward out."""
+    """Learn tasks from examples of success: bring an environment and examples, get a policy and its learned reward."""
 
     command: (
         Annotated[Train, tyro.conf.subcommand("train")]
@@ -29,6 +35,7 @@ class Mural:
         | Annotated[Examples, tyro.conf.subcommand("examples")]
         | Annotated[Figure, tyro.conf.subcommand("figure")]
         | Annotated[Bench, tyro.conf.subcommand("bench")]
+        | Annotated[Info, tyro.conf.subcommand("info")]
     )
 
 
@@ -36,25 +43,31 @@ def main(argv: list[str] | None = None) -> None:
     """Entry point of the command `mural`."""
     words = sys.argv[1:] if argv is None else argv
     try:
-        if words[:1] == ["train"]:  # its flags depend on task and method
+        if words == ["--version"]:
+            print(f"mural-rl {__version__}")
+        elif words[:1] == ["train"]:  # its flags depend on task and method
             train(words[1:])
         else:
             tyro.cli(Mural, prog="mural", args=words, config=(tyro.conf.OmitSubcommandPrefixes,)).command.run()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except Exception as error:
-        if not expected(error):
-            raise
+        sys.exit(told(error))
+
+
+def told(error: Exception) -> int:
+    """Print an error: in one line if the user can do something about it, else with all that a report needs."""
+    if expected(error):
         print(f"mural: {error}", file=sys.stderr)
-        sys.exit(2)
+        return MISUSED
+    traceback.print_exception(error)
+    print("mural: this is a bug; report it with the lines above and the output of `mural info`", file=sys.stderr)
+    return BROKEN
 
 
 def expected(error: Exception) -> bool:
-    """Whether an error tells the user what to do: our own ones, Gymnasium's, missing files and packages."""
-    if type(error).__module__.partition(".")[0] in ("mural", "gymnasium") or isinstance(error, OSError | ImportError):
-        return True
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    raised_in = trace.tb_frame.f_globals.get("__name__", "") if trace is not None else ""
-    return isinstance(error, ValueError | RuntimeError) and raised_in.startswith("mural.")
+    """Whether an error tells the user what to do: our own, Gymnasium's, files, and packages that are missing."""
+    if isinstance(error, ModuleNotFoundError):
+        return not (error.name or "mural").startswith("mural.")
+    ours = isinstance(error, MuralError | OSError)
+    return ours or type(error).__module__.partition(".")[0] == "gymnasium"

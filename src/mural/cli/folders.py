@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
+import shlex
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from mural.errors import MuralError, did_you_mean
+
 if TYPE_CHECKING:
     from mural.api import Agent
 
@@ -20,12 +23,17 @@ RUNS = Path("runs")
 Imports = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="import", metavar="MODULE")]
 
 
-class NoRunError(ValueError):
+class NoRunError(MuralError, ValueError):
     """There is no run of this name, or it has nothing that could be loaded yet."""
 
 
-class ImportedModuleError(ImportError):
+class ImportedModuleError(MuralError, ImportError):
     """A module named with --import cannot be imported."""
+
+
+def quoted(path: Path) -> str:
+    """A path as a shell takes it."""
+    return shlex.quote(str(path))
 
 
 def find_run(name: Path) -> Path:
@@ -34,9 +42,8 @@ def find_run(name: Path) -> Path:
         if (path / "config.json").is_file():
             return path
     known = sorted(path.parent.name for path in RUNS.glob("*/config.json"))
-    near = difflib.get_close_matches(name.name, known, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}?" if near else "`mural train` makes one."
-    raise NoRunError(f"there is no run in {name}: a run's folder has a config.json. {hint}")
+    hint = did_you_mean(name.name, known) or "`mural train` makes one"
+    raise NoRunError(f"there is no run in {name}: a run's folder has a config.json. {hint.strip()}")
 
 
 def import_modules(names: Sequence[str]) -> None:
@@ -47,26 +54,35 @@ def import_modules(names: Sequence[str]) -> None:
         try:
             importlib.import_module(name)
         except ModuleNotFoundError as error:
-            raise ImportedModuleError(f"--import {name}: {error}; it is looked for here and among packages") from error
+            raise ImportedModuleError(
+                f"--import {name}: {error}; modules are looked for in this folder and among packages"
+            ) from error
+        except Exception as error:  # whatever the user's own code raises
+            at = traceback.extract_tb(error.__traceback__)[-1]
+            raise ImportedModuleError(
+                f"--import {name}: the module raises {type(error).__name__}: {error} ({at.filename}, line {at.lineno})"
+            ) from error
 
 
-def load_agent(run: Path, imports: Sequence[str], config: dict[str, Any] | None = None) -> Agent:
-    """The agent of a run at its latest good checkpoint; says which ones were passed over."""
+def load_agent(run: Path, imports: Sequence[str], config: dict[str, Any] | None = None, *, best: bool = False) -> Agent:
+    """The agent of a run at its latest good checkpoint, or at its best; says which checkpoints were passed over."""
     from mural.api import Agent
     from mural.rewards import UnknownMethodError
 
     import_modules(imports)
     try:
         with plain_warnings():
-            return Agent.load(run, config=config)
+            return Agent.load(run, config=config, best=best)
     except UnknownMethodError as error:
-        raise NoRunError(f"{error}. A method of your own needs --import with its module") from error
+        raise NoRunError(f"{error}. For a method of your own, name its module with --import") from error
 
 
 def require_trained(agent: Agent, run: Path) -> None:
     """An error if there is no checkpoint."""
     if not agent.steps:
-        raise NoRunError(f"{run} has no checkpoint yet; wait for one, or start it again with `mural resume {run}`")
+        raise NoRunError(
+            f"{run} has no checkpoint yet; wait for one, or start it again with `mural resume {quoted(run)}`"
+        )
 
 
 @contextmanager

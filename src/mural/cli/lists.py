@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from tyro.conf import Positional
 
+from mural.atomic import replacing
 from mural.cli.folders import Imports, import_modules
 from mural.cli.tables import show
 
@@ -26,14 +27,14 @@ class Tasks:
 
 @dataclass
 class Methods:
-    """List the methods; with --task, what the preset sets for each of them, and why."""
+    """List the methods. With --task: list what the preset sets for each method, and why."""
 
     task: str | None = None
     """Short name of a task, or any Gymnasium id."""
     preset: Literal["fast", "paper"] = "fast"
     """Which preset."""
     imports: Imports = ()
-    """Module to import first, one that registers methods of your own; once for each."""
+    """Import this module first, to register methods of your own; repeat the flag for more modules."""
     json: bool = False
     """One JSON object per line."""
 
@@ -103,8 +104,8 @@ class Examples:
         task.close()
         if self.out is not None:
             out = self.out if self.out.suffix == ".npz" else self.out.with_name(f"{self.out.name}.npz")
-            out.parent.mkdir(parents=True, exist_ok=True)
-            np.savez_compressed(out, examples=examples)
+            with replacing(out) as scratch, scratch.open("wb") as file:
+                np.savez_compressed(file, examples=examples)
             print(out)
         if self.picture is not None:
             print(examples_picture(name, self.picture, seed=self.seed))

@@ -13,10 +13,10 @@ import tyro
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 
-from mural.cli.folders import Imports, find_run, load_agent, require_trained
+from mural.cli.folders import Imports, NoRunError, find_run, load_agent, require_trained
+from mural.errors import ArgumentError
 
 RunDir = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(name="run", metavar="RUN")]
-EVALUATIONS = 5  # that --stop-at-success looks at
 
 
 @dataclass
@@ -27,6 +27,8 @@ class Eval:
     """Folder of the run, or its name in runs/."""
     episodes: int = 20
     """How many episodes."""
+    best: bool = False
+    """Evaluate the state with the best evaluation so far (`mural train --keep-best`), not the latest one."""
     video: Path | None = None
     """Film them to this .mp4 or .gif file."""
     video_episodes: int = 3
@@ -36,12 +38,15 @@ class Eval:
     json: bool = False
     """One JSON object instead of a table."""
     imports: Imports = ()
-    """Module to import first, one that registers your own methods or environments; once for each."""
+    """Import this module first, to register your own methods or environments; repeat the flag for more modules."""
 
     def run(self) -> None:
         """Evaluate, print, film, draw."""
+        for name, count in {"--episodes": self.episodes, "--video-episodes": self.video_episodes}.items():
+            if count < 1:
+                raise ArgumentError(f"{name} is {count}; it must be at least 1")
         path = find_run(self.run_dir)
-        agent = load_agent(path, self.imports)
+        agent = load_agent(path, self.imports, best=self.best)
         require_trained(agent, path)
         row = {"run": str(path), "step": agent.steps, "episodes": self.episodes, **agent.evaluate(self.episodes)}
         if self.json:
@@ -59,7 +64,7 @@ class Eval:
             from mural.show.video import record
 
             with console.status(f"{self.video} …"):
-                record(agent, self.video, self.video_episodes)
+                record(agent.run, self.video, self.video_episodes)
             console.print(f"{self.video}")
         agent.close()
 
@@ -71,9 +76,9 @@ class Watch:
     run_dir: RunDir
     """Folder of the run, or its name in runs/."""
     once: bool = False
-    """Print the state of things and return."""
+    """Print the current state and return."""
     seconds: float = 2.0
-    """Between two looks."""
+    """Seconds between two looks."""
 
     def run(self) -> None:
         """Draw until the run is done, or Ctrl-C."""
@@ -99,7 +104,7 @@ class Export:
     out: Path | None = None
     """The file. None: policy.npz in the run's folder."""
     imports: Imports = ()
-    """Module to import first, one that registers your own methods or environments; once for each."""
+    """Import this module first, to register your own methods or environments; repeat the flag for more modules."""
 
     def run(self) -> None:
         """Load and write."""
@@ -115,7 +120,7 @@ class Export:
 
 @dataclass
 class Show:
-    """Say what an exported policy takes and gives."""
+    """Describe the observations and actions of an exported policy."""
 
     file: Annotated[Path, tyro.conf.Positional]
     """The .npz file."""
@@ -131,7 +136,7 @@ class Show:
 
 @dataclass
 class Policy:
-    """What a run has learned to do, as a file."""
+    """Export the policy of a run to a file, or describe such a file."""
 
     what: Annotated[Export, tyro.conf.subcommand("export")] | Annotated[Show, tyro.conf.subcommand("show")]
 
@@ -141,11 +146,14 @@ class Policy:
 
 
 def look(path: Path) -> tuple[RenderableType, bool]:
-    """A run's state of things, and whether it has reached its end. Needs none of what trains."""
+    """The current state of a run, and whether it has reached its end. Loads nothing that trains."""
+    from mural.settings.stopping import succeeded
     from mural.show.display import clock, speed, view
-    from mural.storage import metrics
+    from mural.storage import disk, metrics
 
-    config: dict[str, Any] = json.loads((path / "config.json").read_text())
+    config: dict[str, Any] = disk.read_json(path / "config.json")
+    if lacking := [name for name in ("task", "method", "seed", "steps") if name not in config]:
+        raise NoRunError(f"{path / 'config.json'} lacks {', '.join(lacking)}: it is not the config.json of a run")
     rows, timings = (
         metrics.read(path / name) if (path / name).exists() else [] for name in ("metrics.jsonl", "timing.jsonl")
     )
@@ -161,9 +169,3 @@ def look(path: Path) -> tuple[RenderableType, bool]:
     if rows and not done:
         state += f"; last row {clock(time.time() - (path / 'metrics.jsonl').stat().st_mtime)} ago"
     return Group(title, state, view(rows, per_second)), done
-
-
-def succeeded(rows: list[dict[str, Any]], wanted: float | None) -> bool:
-    """Whether a run has stopped because of its success, by the rule of `training.train.solved` (which loads JAX)."""
-    found = [row["eval/success"] for row in rows if "eval/success" in row][-EVALUATIONS:]
-    return wanted is not None and len(found) == EVALUATIONS and sum(found) / EVALUATIONS >= wanted

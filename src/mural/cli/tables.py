@@ -21,9 +21,11 @@ def show(rows: Iterable[dict[str, Any]], *, as_json: bool) -> None:
         return
     collected = list(rows)
     keys = list(dict.fromkeys(key for row in collected for key in row))
-    table = Table(*keys)
+    table = Table()
+    for key in keys:  # as Text: rich takes [brackets] in a str for its own marks
+        table.add_column(Text(key))
     for row in collected:
-        table.add_row(*(Text(pretty(row.get(key))) for key in keys))  # rich would read [robots] as a style
+        table.add_row(*(Text(pretty(row.get(key))) for key in keys))
     Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 

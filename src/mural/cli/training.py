@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from tyro.conf import Positional
 
-from mural.cli.folders import Imports, find_run, load_agent, plain_warnings
+from mural.cli.folders import Imports, find_run, load_agent, plain_warnings, quoted
+from mural.errors import MuralError
 
 if TYPE_CHECKING:
     from mural.api import Agent
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 INTERRUPTED = 130  # exit code of a program that Ctrl-C ended
 
 
-class FolderTakenError(ValueError):
-    """The folder of a new run already holds one."""
+class FolderTakenError(MuralError, ValueError):
+    """The folder of a new run already holds a run, or is a file."""
 
 
-class SettingError(ValueError):
+class SettingError(MuralError, ValueError):
     """A setting that is not written as NAME=VALUE."""
 
 
@@ -48,11 +49,11 @@ class Resume:
     run_dir: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(name="run", metavar="RUN")]
     """Folder of the run, or its name in runs/."""
     steps: int | None = None
-    """Environment steps in all. None: as many as the run was started for."""
+    """Environment steps in all, the earlier ones included. None: as the run was started with."""
     changes: Annotated[tuple[str, ...], tyro.conf.arg(name="set", metavar="NAME=VALUE"), tyro.conf.UseAppendAction] = ()
-    """Go on with another value, e.g. --set sac.learning_rate=1e-4; names are those of the run's config.json."""
+    """Change a setting, e.g. --set sac.learning_rate=1e-4, by its name in the run's config.json; repeat for more."""
     imports: Imports = ()
-    """A module to import first, that registers your own methods or environments; may be repeated."""
+    """Import this module first, to register your own methods or environments; repeat the flag for more modules."""
 
     def run(self) -> None:
         """Load and train."""
@@ -60,9 +61,9 @@ class Resume:
         changes = dict(map(setting, self.changes)) | ({} if self.steps is None else {"steps": self.steps})
         agent = load_agent(path, self.imports, changes)
         if agent.steps >= agent.config.steps:
-            print(f"{path} has all of its {agent.steps} steps; `mural resume {path} --steps N` adds to them")
+            print(f"{path} has done all of its {agent.steps} steps; `mural resume {quoted(path)} --steps N` adds more")
             return
-        print(f"{path}: on from step {agent.steps}", flush=True)
+        print(f"{path}: going on from step {agent.steps}", flush=True)
         learn(agent, path)
 
 
@@ -83,13 +84,15 @@ def train(argv: Sequence[str]) -> None:
 
     with plain_warnings():
         parsed = parse(argv)
-    if (parsed.out / "config.json").exists():
-        raise FolderTakenError(
-            f"{parsed.out} already holds a run: `mural resume {parsed.out}` goes on with it, --out names another folder"
-        )
-    announce(parsed)
-    with plain_warnings():
-        agent = start(parsed)
+        from mural.api import Agent
+        from mural.storage.folder import RunFolder, RunFolderError
+
+        try:
+            RunFolder(parsed.out).require_free()
+        except RunFolderError as error:
+            raise FolderTakenError(f"{error} (--out names it)") from None
+        announce(parsed)
+        agent = Agent(parsed.config.task, config=parsed.config, run_dir=parsed.out)
     learn(agent, parsed.out)
 
 
@@ -103,22 +106,6 @@ def announce(parsed: Parsed) -> None:
     print(f"  all settings: {parsed.out / 'config.json'}", flush=True)
 
 
-def start(parsed: Parsed) -> Agent:
-    """A new agent; an environment that is not one of ours is looked at first."""
-    from mural import tasks
-    from mural.api import Agent
-    from mural.inputs.checks import check_env, check_examples
-
-    config = parsed.config
-    agent = Agent(config.task, config=config, run_dir=parsed.out)
-    if config.task not in {*tasks.TASKS, *(spec.id for spec in tasks.TASKS.values())}:
-        check_env(agent.env)
-        if config.examples is not None:
-            keys = None if config.classifier_keys is None else list(config.classifier_keys)
-            check_examples(agent.env, config.examples, keys, config.classifier_slice)
-    return agent
-
-
 def learn(agent: Agent, path: Path) -> None:
     """Train to the end of the settings' steps; after Ctrl-C, say how to go on."""
     from mural.storage import checkpoint
@@ -128,9 +115,9 @@ def learn(agent: Agent, path: Path) -> None:
     except KeyboardInterrupt:
         saved = max(checkpoint.listing(path), default=None)
         if saved is None:
-            print(f"stopped before the first checkpoint of {path}; `mural resume {path}` starts it again")
+            print(f"stopped before the first checkpoint of {path}; `mural resume {quoted(path)}` starts it again")
         else:
-            print(f"stopped at step {saved}; go on with `mural resume {path}`")
+            print(f"stopped at step {saved}; go on with `mural resume {quoted(path)}`")
         sys.exit(INTERRUPTED)
     finally:
         agent.close()
@@ -141,4 +128,5 @@ def summary(agent: Agent, path: Path) -> str:
     """How it ended, and what can be done with it."""
     evaluated = [row for row in agent.history if "eval/success" in row]
     success = f", success {evaluated[-1]['eval/success']:.0%}" if evaluated else ""
-    return f"{agent.steps} steps done{success}. `mural eval {path}` looks closer, `mural policy export {path}` packs it"
+    run = quoted(path)
+    return f"{agent.steps} steps done{success}. `mural eval {run}` evaluates it, `mural policy export {run}` packs it"

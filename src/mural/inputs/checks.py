@@ -13,8 +13,9 @@ import numpy as np
 from gymnasium.utils.env_checker import check_env as gymnasium_check_env
 from numpy.typing import NDArray
 
+from mural.errors import MuralError
 from mural.inputs.examples import SuccessExamples, load_examples
-from mural.inputs.selection import Selection
+from mural.inputs.selection import Selection, SpaceError
 from mural.inputs.spaces import Env, Floats, Spaces, Step, StepError, horizon_of, validate_reset, validate_step
 
 FEW = 10  # fewer examples than this say little about what success is
@@ -34,14 +35,14 @@ HARMLESS = (
 )
 
 TERMINATES = (
-    "{count} of {episodes} episodes terminated. Learned rewards are in (0, 1) and positive, so an episode that ends "
-    "forgoes all that could still be earned: one that ends on success would teach the agent to hover next to the goal. "
-    "Therefore a terminal state is treated as absorbing, its reward going on for ever. Simplest is an environment "
-    "whose episodes end by a time limit only."
+    "{count} of {episodes} episodes terminated. Learned rewards are positive, so an episode that ends loses all "
+    "further reward, and an agent that is cut off on success would learn to hover next to the goal. Training "
+    "therefore takes a terminal state as absorbing: its reward goes on for ever (loop.terminations). Simplest is an "
+    "environment whose episodes end by a time limit only."
 )
 
 
-class EnvError(ValueError):
+class EnvError(MuralError, ValueError):
     """An environment that cannot be trained on; the message says what is wrong with it."""
 
 
@@ -69,7 +70,7 @@ class EnvReport:
         parts = ", ".join(f"{name} {start}:{stop}" for name, start, stop in self.layout)
         limit = "no time limit known" if self.horizon is None else f"episodes of {self.horizon} steps"
         lines = [f"{self.name}: {self.obs_size} observations ({parts}), {self.action_size} actions, {limit}"]
-        lines += [f"  warning: {text}" for text in self.warnings] or ["  nothing to complain about"]
+        lines += [f"  warning: {text}" for text in self.warnings] or ["  ready for training"]
         return "\n".join(lines)
 
 
@@ -88,14 +89,19 @@ def check_examples(
     spaces = Spaces.of(env, classifier_keys, classifier_slice)
     loaded = load_examples(examples, spaces, task=env)
     if warn:
-        for text in _doubts(env, spaces, loaded.states.astype(np.float64)):
-            warnings.warn(text, ExamplesWarning, stacklevel=2)
+        examine(env, spaces, loaded.states)
     return loaded
+
+
+def examine(env: Env, spaces: Spaces, states: Floats) -> None:
+    """Warn (`ExamplesWarning`) of what looks like a mistake in examples [m, d]; resets and steps `env`."""
+    for text in _doubts(env, spaces, states.astype(np.float64)):
+        warnings.warn(text, ExamplesWarning, stacklevel=3)
 
 
 def _doubts(env: Env, spaces: Spaces, states: NDArray[np.float64]) -> Iterator[str]:
     if len(states) < FEW:
-        yield f"there are only {len(states)} success examples; about 150 that differ in what does not matter are better"
+        yield f"there are only {len(states)} success examples; collect about 150, varied in all that does not matter"
     repeated = len(states) - len(np.unique(states, axis=0))
     if repeated:
         yield f"{repeated} of {len(states)} success examples ({repeated / len(states):.0%}) repeat others"
@@ -105,14 +111,14 @@ def _doubts(env: Env, spaces: Spaces, states: NDArray[np.float64]) -> Iterator[s
     if len(states) > 1 and still.any():
         names = ", ".join(spaces.column_name(int(column)) for column in spaces.columns[still][:12])
         yield (
-            f"{names}: the same in all success examples, and changing in the environment. If that is not what makes "
-            "the success, the classifier learns it nevertheless: leave it out with classifier_keys or classifier_slice"
+            f"{names}: equal in all success examples, but not in the environment. The classifier will take this for a "
+            "part of success; if it is none, leave it out with classifier_keys or classifier_slice"
         )
     near = _look_like_starts(states, started, visited)
     if near >= 0.5:
         yield (
             f"{near:.0%} of {len(started)} states in which episodes started are as close to a success example as "
-            "to each other: is the task done at the start, or were the examples taken before it was?"
+            "to each other: is the task done at the start, or were the examples taken too early?"
         )
 
 
@@ -150,13 +156,26 @@ def _random_step(env: Env, spaces: Spaces, rng: np.random.Generator) -> Step:
     return validate_step(spaces, env.step(spaces.to_env(rng.uniform(-1, 1, spaces.action_size).astype(np.float32))))
 
 
+def require_env(env: Any) -> Env:
+    """The same environment, or an `EnvError` if it is something else."""
+    if isinstance(env, gymnasium.Env):
+        return env
+    if isinstance(env, gymnasium.vector.VectorEnv):
+        raise SpaceError("this is a vector of environments; pass one of them (training makes its own copies)")
+    raise EnvError(f"a {type(env).__name__} is no environment; it has to inherit from gymnasium.Env")
+
+
+def name_of(env: Env) -> str:
+    """The id of an environment, or the name of its class where it has none."""
+    return env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+
+
 def check_env(env: Env) -> EnvReport:
     """Whether `env` can be trained on: an `EnvError` or `SpaceError` if not, an `EnvWarning` for each doubt.
 
     Gymnasium's own checker comes first; then what training needs beyond it, on `STEPS` random steps.
     """
-    if not isinstance(env, gymnasium.Env):
-        raise EnvError(f"a {type(env).__name__} is no environment; it has to inherit from gymnasium.Env")
+    require_env(env)
     spaces = Spaces.of(env)
     doubts = list(_gymnasium_doubts(env))
     try:
@@ -189,8 +208,7 @@ def check_env(env: Env) -> EnvReport:
         )
     for text in doubts:
         warnings.warn(text, EnvWarning, stacklevel=2)
-    name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
-    return EnvReport(name, spaces.layout, spaces.obs_size, spaces.action_size, horizon, tuple(doubts))
+    return EnvReport(name_of(env), spaces.layout, spaces.obs_size, spaces.action_size, horizon, tuple(doubts))
 
 
 def _gymnasium_doubts(env: Env) -> Iterator[str]:

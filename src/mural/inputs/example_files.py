@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from mural.inputs.selection import nearest
+from mural.errors import MuralError
 from mural.inputs.spaces import Spaces
+from mural.inputs.tables import Named, TableError, by_name, is_numbering
 
 
-class ExamplesError(ValueError):
+class ExamplesError(MuralError, ValueError):
     """Success examples that cannot be used; the message says which and why."""
 
 
@@ -26,7 +27,8 @@ def read_examples(path: Path, spaces: Spaces) -> tuple[Any, str]:
         raise ExamplesError(f"cannot read the success examples {str(path)!r}: {error.strerror or error}") from error
     provenance = f"{path} (sha256 {hashlib.sha256(data).hexdigest()})"
     if path.suffix == ".csv":
-        return _parse_csv(data, path, spaces), provenance
+        values, how = _parse_csv(data, path, spaces)
+        return values, f"{provenance}, {how}" if how else provenance
     if path.suffix not in (".npz", ".npy"):
         raise ExamplesError(f"{str(path)!r} is of no known kind; success examples are read from .npz, .npy and .csv")
     try:
@@ -42,8 +44,8 @@ def read_examples(path: Path, spaces: Spaces) -> tuple[Any, str]:
     return content, provenance
 
 
-def _parse_csv(data: bytes, path: Path, spaces: Spaces) -> Any:
-    """Rows of numbers; a mapping to entries if there is a header with their names."""
+def _parse_csv(data: bytes, path: Path, spaces: Spaces) -> tuple[Any, str]:
+    """Rows of numbers, and how the columns were found if there is a header with names."""
     try:
         lines = [line for line in data.decode("utf-8-sig").splitlines() if line.strip() and not line.startswith("#")]
         delimiter = next((mark for mark in ",;\t" if lines and mark in lines[0]), ",")
@@ -61,28 +63,18 @@ def _parse_csv(data: bytes, path: Path, spaces: Spaces) -> Any:
     values = np.array([[float(cell) for cell in row] for row in table])
     if header and header[0] == "":
         raise ExamplesError(f"{str(path)!r} starts with a column of row numbers; write it with index=False")
-    columns = {spaces.column_name(i): i for i in range(spaces.obs_size)}
-    named = [name for name in header if name in columns]
-    if not named or not len(values):  # names of one's own, or none: the order counts
-        return values
-    if len(named) < len(header) or len(set(header)) < len(header):
-        wrong = next((name for name in header if name not in columns), named[0])
-        raise ExamplesError(
-            f"{str(path)!r} has a column {wrong!r} that is unknown, or repeated; {nearest(wrong, list(columns))}"
-        )
-    order = [columns[name] for name in header]
-    if set(order) == set(columns.values()):
-        return values[:, np.argsort(order)]
-    lacking = [spaces.column_name(int(c)) for c in spaces.columns if c not in order]
-    if lacking:
-        raise ExamplesError(f"{str(path)!r} lacks the columns {', '.join(lacking)}, which the classifier sees")
-    return values[:, [order.index(int(c)) for c in spaces.columns]]
+    if not header or not len(values) or is_numbering(header):
+        return values, ""
+    try:
+        return by_name(Named(tuple(header), values), spaces)
+    except TableError as error:
+        raise ExamplesError(f"{str(path)!r} {error}") from None
 
 
 def _is_numbering(table: list[list[str]]) -> bool:
     """Whether the first row is what pandas writes above columns without names (0, 1, 2…), and not an example."""
     first, others = table[0], (cell for row in table[1:] for cell in row)
-    return len(first) > 1 and first == [str(i) for i in range(len(first))] and any("." in cell for cell in others)
+    return len(first) > 1 and is_numbering(first) and any("." in cell for cell in others)
 
 
 def _is_number(cell: str) -> bool:

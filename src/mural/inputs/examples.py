@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mural.agent.policy import flat_entries
+from mural.atomic import replacing
 from mural.inputs.example_files import ExamplesError, read_examples
-from mural.inputs.selection import nearest
+from mural.inputs.selection import choice
 from mural.inputs.spaces import Floats, Spaces
+from mural.inputs.tables import Named, TableError, by_name, named_table
 from mural.tasks import TASKS
 
 TOLERANCE = 1e-5  # how far outside the observation space an example may be, relative to the bound
@@ -44,21 +46,16 @@ class SuccessExamples:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .npz that `load_examples` reads: `examples` (whole observations where known) and `provenance`."""
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        scratch = target.with_name(target.name + ".part")
-        with scratch.open("wb") as file:
-            rows = self.states if self.observations is None else self.observations
+        rows = self.states if self.observations is None else self.observations
+        with replacing(Path(path)) as scratch, scratch.open("wb") as file:
             np.savez(file, examples=rows, provenance=np.array(self.provenance))
-            file.flush()
-            os.fsync(file.fileno())
-        scratch.replace(target)
 
 
 def load_examples(source: Any, spaces: Spaces, task: Any = None, n: int = 150, seed: int = 0) -> SuccessExamples:
-    """Examples from an array, list, mapping of arrays, .npz, .npy, .csv, or `SuccessExamples`, or an `ExamplesError`.
+    """Examples from an array, list, mapping, data frame, .npz, .npy, .csv, or `SuccessExamples`, or an `ExamplesError`.
 
     Rows are whole observations or what the classifier sees of them; if both have the same width, whole observations.
+    Columns that have names are found by them.
     Without a source, `task` (an environment with `success_examples`, as all of ours) makes `n` of them.
     """
     if source is None:
@@ -67,6 +64,9 @@ def load_examples(source: Any, spaces: Spaces, task: Any = None, n: int = 150, s
         source, provenance = source.states if source.observations is None else source.observations, source.provenance
     elif isinstance(source, str | os.PathLike):
         source, provenance = read_examples(Path(source), spaces)
+    elif (table := named_table(source)) is not None:
+        source, how = _columns(table, spaces)
+        provenance = f"table, {how}"
     else:
         provenance = "array"
     if isinstance(source, Sequence) and len(source) and isinstance(source[0], Mapping):
@@ -133,10 +133,16 @@ def _from_mapping(source: Mapping[str, Any], spaces: Spaces) -> tuple[NDArray[np
     names = [entry.name for entry in spaces.entries]
     if list(entries) == ["examples"] and "examples" not in names:
         return _from_array(entries["examples"], spaces)
+    columns = [spaces.column_name(i) for i in range(spaces.obs_size)]
+    if not set(entries) & set(names) and set(entries) & set(columns):  # a column each, and not an entry
+        parts = [_numbers(entries[name], f"success examples, column {name!r}") for name in entries]
+        if any(part.ndim != 1 or len(part) != len(parts[0]) for part in parts):
+            raise ExamplesError(f"the columns {', '.join(entries)} of the success examples are not equally long")
+        return _from_array(_columns(Named(tuple(entries), np.stack(parts, axis=1)), spaces)[0], spaces)
     for name in entries:
         if name not in names:
             raise ExamplesError(
-                f"the success examples have an entry {name!r}, the observations have not; {nearest(name, names)}"
+                f"the success examples have an entry {name!r}, the observations have not; {choice(name, names)}"
             )
     rows = np.full((max((len(np.atleast_1d(value)) for value in entries.values()), default=0), spaces.obs_size), np.nan)
     given = np.zeros(spaces.obs_size, dtype=bool)
@@ -160,6 +166,13 @@ def _from_mapping(source: Mapping[str, Any], spaces: Spaces) -> tuple[NDArray[np
         ]
         raise ExamplesError(f"the success examples lack {', '.join(missing)}, which the classifier sees")
     return rows[:, spaces.columns], False
+
+
+def _columns(table: Named, spaces: Spaces) -> tuple[Any, str]:
+    try:
+        return by_name(table, spaces)
+    except TableError as error:
+        raise ExamplesError(f"the table of success examples {error}") from None
 
 
 def _from_task(task: Any, n: int, seed: int) -> tuple[Any, str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
+
+from mural.errors import MuralError, did_you_mean
 
 Ints = NDArray[np.int64]
 Layout = Sequence[tuple[str, int, int]]
@@ -18,7 +19,7 @@ HOW_TO_WRITE = "write it like '0:3' or '0,2', or give a list of columns"
 OBSERVATION = "observation"  # the name of the only entry of an observation that is not a Dict
 
 
-class SpaceError(ValueError):
+class SpaceError(MuralError, ValueError):
     """A space, or a choice of what the classifier sees, that cannot be used; the message says what to do instead."""
 
 
@@ -49,7 +50,7 @@ def of_keys(layout: Layout, keys: str | Sequence[str]) -> Ints:
     for key in [keys] if isinstance(keys, str) else keys:
         found = [range(start, stop) for name, start, stop in layout if name == key or name.startswith(f"{key}/")]
         if not found:
-            raise SpaceError(f"there is no observation entry {key!r}; {nearest(str(key), names)}")
+            raise SpaceError(f"there is no observation entry {key!r}; {choice(str(key), names)}")
         selected += [column for part in found for column in part]
     return np.array(selected, dtype=np.int64)
 
@@ -97,7 +98,6 @@ def of_view(env: gymnasium.Env[Any, Any], size: int) -> Ints:
     return seen.astype(np.int64)
 
 
-def nearest(name: str, names: Sequence[str]) -> str:
+def choice(name: str, names: Sequence[str]) -> str:
     """A hint with the nearest right name, and all of them."""
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
-    return f"{f'did you mean {near[0]!r}? ' if near else ''}there are {', '.join(names)}"
+    return f"{did_you_mean(name, names)}there are {', '.join(names)}"

@@ -12,15 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mural.agent.policy import ActionBox, ObservationError
+from mural.errors import MuralError
 from mural.inputs import selection
 from mural.inputs.selection import Selection, SpaceError
 from mural.inputs.supported import Entry, action_box, entries_of
+from mural.inputs.tables import TableError, by_name, named_table
 
 Floats = NDArray[np.float32]
 Env = gymnasium.Env[Any, Any]
 
 
-class StepError(RuntimeError):
+class StepError(MuralError, RuntimeError):
     """`reset` or `step` returned something that cannot be learned from; the message says which part of it."""
 
 
@@ -116,7 +118,15 @@ class Spaces:
         return self._finite([raw])
 
     def rows(self, obs: Any) -> Floats:
-        """One observation as [o], or flat ones [n, o] as they are; all finite, or an `ObservationError`."""
+        """One observation as [o], or flat ones [n, o] as they are; all finite, or an `ObservationError`.
+
+        The columns of a table are found by their names, where it has some that fit.
+        """
+        if (table := named_table(obs)) is not None:
+            try:
+                obs, _ = by_name(table, self)
+            except TableError as error:
+                raise ObservationError(f"the table of observations {error}") from None
         if isinstance(obs, Mapping):
             return self.flatten(obs)
         if np.shape(obs) == self._plain_shape or np.ndim(obs) != 2 or np.shape(obs)[1] != self.obs_size:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -14,15 +13,17 @@ from jax import Array
 from numpy.typing import NDArray
 
 from mural import tasks
+from mural.errors import MuralError, did_you_mean
+from mural.inputs.checks import EnvError
 from mural.inputs.examples import SuccessExamples, load_examples
 from mural.inputs.spaces import Env, Spaces, horizon_of
 from mural.rewards import MethodSpec, Problem, total
 from mural.settings.config import ConfigError, RunConfig
 
-HELD_OUT = 50  # examples that a task makes beside those it is learned from, to measure calibration
+HELD_OUT = 50  # examples that a task makes beyond the ones to learn from, to measure calibration
 
 
-class TaskLacksError(ValueError):
+class TaskLacksError(MuralError, ValueError):
     """A method needs what this environment does not report."""
 
 
@@ -57,6 +58,10 @@ def make_env(name: str, **kwargs: Any) -> Env:
         return gymnasium.make(name, **kwargs)
     except gymnasium.error.UnregisteredEnv:
         raise unknown(name) from None
+    except (MuralError, gymnasium.error.Error, ImportError, OSError):
+        raise
+    except Exception as error:  # whatever its constructor raises
+        raise EnvError(f"the environment {name} cannot be made: {type(error).__name__}: {error}") from error
 
 
 def require_known(name: str) -> None:
@@ -76,8 +81,7 @@ def unknown(name: str) -> tasks.UnknownTaskError:
     """The error for a wrong name, with the nearest right one."""
     ours = {spec.name: spec.id for spec in tasks.TASKS.values()}
     ids = [*ours, *ours.values(), *gymnasium.registry]
-    near = [right for right in ours if name in right] or difflib.get_close_matches(name, ids, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint = did_you_mean(name, ids, cutoff=0.5)
     return tasks.UnknownTaskError(
         f"there is no task {name!r}; {hint}`mural tasks` lists ours, and any registered Gymnasium id will do"
     )
@@ -92,7 +96,7 @@ def build(
 ) -> World:
     """Make environments, examples and problem, refusing what cannot work before anything is spent.
 
-    `held_out` comes with the examples of a run that goes on: those were kept back before, and no more are.
+    A run that goes on passes `held_out`, the examples that it kept back when it began; then no others are kept back.
     """
     terms = config.reward.terms()
     total.check(terms)
@@ -109,7 +113,7 @@ def build(
     if {"examples", "example_obs"} & set(spec.needs) or source is not None or brings:
         found = load_examples(source, spaces, task, config.num_examples, config.seed)
         if held_out is not None:
-            kept_back = held_out
+            kept_back = held_out.reshape(-1, len(spaces.columns))
         elif source is None:
             kept_back = load_examples(None, spaces, task, HELD_OUT, config.seed + 1_000_003).states
         else:
@@ -122,7 +126,8 @@ def build(
     horizon = horizon_of(first)
     if horizon is None:
         warnings.warn(
-            "this environment has no time limit: episodes end only with epochs; gymnasium.wrappers.TimeLimit sets one",
+            "this environment has no time limit, so episodes end only with epochs: set one with "
+            "gymnasium.wrappers.TimeLimit",
             stacklevel=3,
         )
     if not hasattr(task, "xy") and "xy" in total.reads(terms):

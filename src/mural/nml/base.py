@@ -11,6 +11,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mural.errors import MuralError
+
 Floats = NDArray[np.float64]
 
 ADVICE = {
@@ -25,7 +27,7 @@ FAR = 1e6  # inputs this many times further out than any data are as far away as
 LARGEST = 1e18  # squares of larger inputs do not fit into single precision
 
 
-class DataError(ValueError):
+class DataError(MuralError, ValueError):
     """Data that cannot be used, with what to do about it."""
 
 

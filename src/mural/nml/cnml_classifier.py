@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from mural.errors import ArgumentError
 from mural.nml import kernel, mlp, network
 from mural.nml.base import DataError, Floats, NMLEstimator
 from mural.nml.logistic import Logistic
@@ -86,11 +87,11 @@ class CNMLClassifier(NMLEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike, represents: ArrayLike | None = None) -> Self:
         """Maximum likelihood on D, where each query's problems start. `represents`: points each row stands for."""
         if self.model not in ("logistic", "mlp", "kernel"):
-            raise ValueError(f"model={self.model!r}: use 'logistic', 'mlp' or 'kernel'.")
+            raise ArgumentError(f"model={self.model!r}: use 'logistic', 'mlp' or 'kernel'.")
         if self.kernel_width is not None and not self.kernel_width > 0:
-            raise ValueError(f"kernel_width={self.kernel_width}: must be above 0, or None.")
+            raise ArgumentError(f"kernel_width={self.kernel_width}: must be above 0, or None.")
         if not self.l2 > 0:
-            raise ValueError(f"l2={self.l2}: must be above 0, or separable data have no finite optimum.")
+            raise ArgumentError(f"l2={self.l2}: must be above 0, or separable data have no finite optimum.")
         rows, labels, counts = self._validated(X, y, represents)
         self._fit_scaling(rows, counts)
         k = len(self.classes_)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 from sklearn.utils import check_random_state
 
+from mural.errors import ArgumentError
 from mural.nml import meta
 from mural.nml.base import DataError, Floats, NMLEstimator
 from mural.nml.mlp import Params
@@ -112,7 +113,7 @@ class MetaNMLClassifier(NMLEstimator):
 
     def _config(self) -> meta.MetaNML:
         if self.steps < 1:
-            raise ValueError(f"steps={self.steps}: at least one gradient step is needed.")
+            raise ArgumentError(f"steps={self.steps}: at least one gradient step is needed.")
         return meta.MetaNML(
             step_size=self.step_size,
             steps=self.steps,
@@ -194,7 +195,7 @@ class MetaNMLClassifier(NMLEstimator):
             typical = np.median(np.reshape(distance, (len(z), -1))[:, -1])
             return float(typical) if typical > 0 else 1.0
         if isinstance(self.kernel_width, str) or not self.kernel_width > 0:
-            raise ValueError(
+            raise ArgumentError(
                 f"kernel_width={self.kernel_width!r}: use a length above 0, 'auto', or None for no kernel."
             )
         return float(self.kernel_width)

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mural.errors import ArgumentError
 from mural.nml.weights import Data
 
 Proposal = Callable[[Array, Data, int], Array]
@@ -66,5 +67,5 @@ def resolve(proposal: str | Proposal) -> Proposal:
         return proposal
     if proposal not in PROPOSALS:
         known: Any = ", ".join(sorted(PROPOSALS))
-        raise ValueError(f"proposal={proposal!r} is not known: use one of {known}, or a function (key, data, count).")
+        raise ArgumentError(f"proposal={proposal!r} is unknown: use one of {known}, or a function (key, data, count).")
     return PROPOSALS[proposal]

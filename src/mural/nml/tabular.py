@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mural.cells import cells
+from mural.errors import ArgumentError
 
 Floats = NDArray[np.float64]
 
@@ -16,7 +17,7 @@ def tabular_cnml(visits: ArrayLike, successes: ArrayLike) -> Floats:
     """p(success) = (G + 1)/(N + G + 2) for a state visited N times without and G times with success."""
     n, g = np.asarray(visits, dtype=float), np.asarray(successes, dtype=float)
     if (n < 0).any() or (g < 0).any():
-        raise ValueError("Counts must be 0 or more.")
+        raise ArgumentError("Counts must be 0 or more.")
     return (g + 1) / (n + g + 2)
 
 

@@ -10,7 +10,6 @@ its terms: which parts, under which names, with which scales. Neither knows anyt
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from jax import Array
 
 from mural.agent.replay import Terminations
 from mural.agent.sac import SOFT_TD, Objective
-from mural.errors import MuralError
+from mural.errors import MuralError, did_you_mean
 
 PartState = Any
 Info = dict[str, Array]
@@ -192,11 +191,11 @@ METHODS: dict[str, MethodSpec] = {}
 C = TypeVar("C", bound=type)
 
 
-class UnknownMethodError(ValueError):
+class UnknownMethodError(MuralError, ValueError):
     """There is no method of this name; the message has the nearest one."""
 
 
-class MethodError(TypeError):
+class MethodError(MuralError, TypeError):
     """What was to be registered is not a method, or a part of it not a `Part`; the message says what is missing."""
 
 
@@ -235,6 +234,5 @@ def find_method(name: str) -> MethodSpec:
     """The method of this name, or an `UnknownMethodError` with the nearest one."""
     if name in METHODS:
         return METHODS[name]
-    near = difflib.get_close_matches(name, METHODS, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint = did_you_mean(name, METHODS)
     raise UnknownMethodError(f"there is no method {name!r}; {hint}there are {', '.join(sorted(METHODS))}")

@@ -9,6 +9,7 @@ import numpy as np
 from jax import Array
 
 import mural.cells
+from mural.errors import MuralError
 
 
 class Box(NamedTuple):
@@ -38,7 +39,7 @@ def box(points: np.ndarray | None, size: int, low: float | None, high: float | N
     return Box(jnp.asarray(bottom, jnp.float32), jnp.asarray(top, jnp.float32))
 
 
-class BoundsError(ValueError):
+class BoundsError(MuralError, ValueError):
     """A grid without an inside; the message has its bounds."""
 
 

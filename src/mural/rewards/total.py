@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -14,6 +13,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from mural.agent.replay import COLUMNS
+from mural.errors import did_you_mean
 from mural.rewards import metric as metrics
 from mural.rewards.base import (
     PAIRS,
@@ -75,8 +75,7 @@ def check(terms: Sequence[Term]) -> None:
         for where, wanted, there in (("reads", part.reads, known), ("learns_from", part.learns_from, known | SPECIAL)):
             for column in wanted:
                 if column not in there:
-                    near = difflib.get_close_matches(column, there, n=1)
-                    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(there))}"
+                    hint = did_you_mean(column, sorted(there)).rstrip() or f"there are {', '.join(sorted(there))}"
                     raise MethodError(f"{where} of the part {name!r} has {column!r}, which is no column; {hint}")
 
 

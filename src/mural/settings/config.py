@@ -61,6 +61,8 @@ class Watch:
     """Epochs between checkpoints."""
     keep: PositiveInt = 2
     """Checkpoints to keep; older ones are deleted."""
+    keep_best: bool = False
+    """Keep the checkpoint and the policy with the best evaluation, in the folder best/ of the run."""
     picture_every: NotNegativeInt = 10
     """Epochs between pictures of reward and visits, for tasks that have a plane; 0: draw none."""
     tensorboard: bool = True

@@ -15,16 +15,16 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from mural.training.callbacks import Display
     from mural.training.run import Run
-    from mural.training.train import Display
 
 Row = Mapping[str, Any]
 
 RECENT = 5  # epochs that the speed is taken from
 SPARKS = "▁▂▃▄▅▆▇█"
 ALARM = (
-    "the learned reward rises and true success does not: the policy may have found states that the classifier takes "
-    "for success. Look at the pictures; more varied examples help"
+    "the learned reward rises and true success does not: the policy may have found states that the classifier mistakes "
+    "for success. Look at the pictures, and bring more varied examples"
 )
 
 
@@ -67,7 +67,7 @@ def clock(seconds: float) -> str:
 
 
 def sparkline(values: Sequence[float], width: int = 40) -> str:
-    """The course of a value in so many characters, each the mean of its share of the values."""
+    """The course of a value in at most `width` characters, each the mean of its share of the values."""
     if not values:
         return ""
     cells = min(width, len(values))
@@ -79,7 +79,7 @@ def sparkline(values: Sequence[float], width: int = 40) -> str:
 
 
 def speed(rows: Sequence[Row], timings: Sequence[Row]) -> float | None:
-    """Environment steps per second of a typical recent epoch, of those that learn; the first one compiles."""
+    """Steps per second of a typical recent epoch that learned; None before the second (the first compiles)."""
     seconds = {timing.get("step"): timing.get("total") for timing in timings}
     learned = [row for row in rows if "sac/critic_loss" in row and seconds.get(row["step"])]
     rates = [row["step"] / row["epoch"] / seconds[row["step"]] for row in learned[-RECENT:]]
@@ -120,19 +120,19 @@ def view(rows: Sequence[Row], per_second: float | None = None, title: str | None
 class Plain:
     """A line per epoch on standard output."""
 
-    def begin(self, run: Run, target: int) -> None:
-        """Remember where to: the end of an epoch."""
-        self._target, self._alarmed = -(-target // run.epoch_steps) * run.epoch_steps, False
+    def on_start(self, run: Run) -> None:
+        """Remember where the run is to end: with an epoch."""
+        self._target, self._alarmed = -(-run.config.steps // run.epoch_steps) * run.epoch_steps, False
         self._rows: list[Row] = []
         self._timings: list[Row] = []
 
     def progress(self, step: int) -> None:
         """Nothing: lines come with epochs."""
 
-    def row(self, row: dict[str, Any], timing: dict[str, float]) -> None:
+    def on_epoch(self, run: Run, row: Row) -> None:
         """Print the epoch."""
         self._rows.append(row)
-        self._timings.append({"step": row["step"], **timing})
+        self._timings.append({"step": row["step"], **run.timing})
         print(line(row, self._target, speed(self._rows, self._timings)), flush=True)
         alarm = row.get("alarm") == 1
         if alarm and not self._alarmed:
@@ -143,7 +143,7 @@ class Plain:
         """Print the message."""
         print(message, flush=True)
 
-    def end(self) -> None:
+    def on_end(self, run: Run) -> None:
         """Nothing."""
 
 
@@ -153,17 +153,17 @@ class Lively:
     def __init__(self, console: Console) -> None:
         self._console = console
 
-    def begin(self, run: Run, target: int) -> None:
+    def on_start(self, run: Run) -> None:
         """Start drawing."""
         self._rows: list[Row] = []
         self._timings: list[Row] = []
         self._random = run.random_epochs * run.epoch_steps
-        self._step, self._target = run.step, target
+        self._step, self._target = run.step, run.config.steps
         self._bar = Progress(
             SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TextColumn("steps  {task.fields[note]}"),
             console=self._console,
         )  # fmt: skip
-        self._task = self._bar.add_task("", total=target, completed=run.step, note=self._note())
+        self._task = self._bar.add_task("", total=self._target, completed=run.step, note=self._note())
         self._live = Live(get_renderable=self._draw, console=self._console, refresh_per_second=4)
         self._live.start()
 
@@ -172,17 +172,17 @@ class Lively:
         self._step = step
         self._bar.update(self._task, completed=min(step, self._target), note=self._note())
 
-    def row(self, row: dict[str, Any], timing: dict[str, float]) -> None:
+    def on_epoch(self, run: Run, row: Row) -> None:
         """Add an epoch."""
         self._rows.append(row)
-        self._timings.append({"step": row["step"], **timing})
+        self._timings.append({"step": row["step"], **run.timing})
         self.progress(row["step"])
 
     def say(self, message: str) -> None:
         """Print above the bar."""
         self._console.print(Text(message, style="yellow"))
 
-    def end(self) -> None:
+    def on_end(self, run: Run) -> None:
         """Leave the last view on the screen."""
         self._live.stop()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import imsave
 from numpy.typing import NDArray
 
+from mural.atomic import replacing
 from mural.show.axes import draw_cells, furnish
 from mural.tasks.mazes.picture import TRAIL_NEW, TRAIL_OLD
 from mural.tasks.plane import Plane, columns
@@ -162,11 +162,6 @@ def _drawn(panels: list[Callable[[Any], None]], title: str, path: Path) -> Image
     figure.suptitle(title, fontsize=10)
     canvas.draw()
     image: Image = np.asarray(canvas.buffer_rgba())[..., :3].copy()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.name}.part")
-    try:
+    with replacing(path) as scratch:
         imsave(scratch, image, format="png")
-        os.replace(scratch, path)
-    finally:
-        scratch.unlink(missing_ok=True)
     return image

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,49 +13,43 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from mural.api import Agent
+from mural.atomic import replacing
+from mural.errors import MuralError
 from mural.inputs import world as worlds
 from mural.inputs.spaces import Env
 from mural.training.collect import seeds
 from mural.training.evaluate import episode
+from mural.training.run import Run
 
 Frame = NDArray[np.uint8]
 FPS = 30  # where the environment does not say
 
 
-class VideoError(RuntimeError):
+class VideoError(MuralError, RuntimeError):
     """There can be no video: of this environment, in this format, or without a package. The message says which."""
 
 
-def record(
-    agent: Agent, path: str | Path, episodes: int = 3, progress: Callable[[int], None] = lambda done: None
-) -> Path:
-    """Film episodes with the most likely actions, those that evaluations begin with. `progress` hears of each."""
+def record(run: Run, path: str | Path, episodes: int = 3, progress: Callable[[int], None] = lambda done: None) -> Path:
+    """Film the first episodes of an evaluation. `progress` is called with the number of episodes that are done."""
     path = Path(path)
     write = {".mp4": _write_mp4, ".gif": _write_gif}.get(path.suffix.lower())
     if write is None:
         raise VideoError(f"{path.name}: a video is an .mp4 or a .gif file")
     if episodes < 1:
         raise VideoError(f"{episodes} episodes make no video; at least one is needed")
-    env = filmable(agent)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".part.{path.name}")
-    try:
-        write(scratch, _frames(agent, env, episodes, progress), int(env.metadata.get("render_fps") or FPS))
-        os.replace(scratch, path)
-    finally:
-        scratch.unlink(missing_ok=True)
-        env.close()
+    with closing(filmable(run)) as env, replacing(path) as scratch:
+        write(scratch, _frames(run, env, episodes, progress), int(env.metadata.get("render_fps") or FPS))
     return path
 
 
-def filmable(agent: Agent) -> Env:
-    """The agent's environment made anew, so that it returns its pictures."""
-    spec, name = agent.env.spec, agent.config.task
+def filmable(run: Run) -> Env:
+    """The run's environment made anew, so that it returns its pictures."""
+    first, name = run.world.envs[0], run.config.task
+    spec = first.spec
     how = 'it has to offer render_mode="rgb_array"'
     if spec is None:
         raise VideoError(f"{name} was passed as an object that Gymnasium cannot make again; register it, and {how}")
-    if "rgb_array" not in agent.env.metadata.get("render_modes", []):
+    if "rgb_array" not in first.metadata.get("render_modes", []):
         raise VideoError(f"{name} cannot render: {how}, which is not among its metadata's render_modes")
     try:
         return worlds.make_env(spec.id, **{**spec.kwargs, "render_mode": "rgb_array"})
@@ -63,8 +57,7 @@ def filmable(agent: Agent) -> Env:
         raise VideoError(f"{name} cannot render: {error}") from error
 
 
-def _frames(agent: Agent, env: Env, episodes: int, progress: Callable[[int], None]) -> Iterator[Frame]:
-    run = agent.run
+def _frames(run: Run, env: Env, episodes: int, progress: Callable[[int], None]) -> Iterator[Frame]:
     for done, seed in enumerate(seeds(run.config.seed, 0, 3, count=episodes), start=1):
         seen: list[Frame] = []
         episode(env, run.world.spaces, run.policy, seed, run.epoch_steps, lambda e, seen=seen: seen.append(_frame(e)))  # type: ignore[misc]

@@ -25,6 +25,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
+from mural.atomic import sync_folder
+from mural.errors import ArgumentError, MuralError
 from mural.storage import disk
 
 FORMAT, VERSION = "mural-checkpoint", 2
@@ -40,11 +42,11 @@ class CheckpointSpaceError(disk.OutOfSpaceError):
     """A checkpoint does not fit on the disk; the earlier ones are untouched."""
 
 
-class DamagedCheckpointError(RuntimeError):
+class DamagedCheckpointError(MuralError, RuntimeError):
     """A checkpoint is not what was written, or there are checkpoints and none of them is good."""
 
 
-class NewerFormatError(RuntimeError):
+class NewerFormatError(MuralError, RuntimeError):
     """A checkpoint was written by a later version of this package."""
 
 
@@ -73,10 +75,13 @@ def listing(folder: Path) -> dict[int, Path]:
     return dict(sorted(found.items()))
 
 
-def save(folder: Path, step: int, groups: Groups, meta: Mapping[str, Any], keep: int = 2) -> Path:
+def save(
+    folder: Path, step: int, groups: Groups, meta: Mapping[str, Any], keep: int = 2, *, only: bool = False
+) -> Path:
     """Save the run in `folder` at `step`, then remove all but the `keep` latest checkpoints up to this one.
 
     Each group of arrays becomes a file; `meta` is anything JSON can hold. A checkpoint of the same step is replaced.
+    `only`: remove all others, also those of later steps.
     """
     _check(step, groups, meta, keep)
     home = _home(folder)
@@ -92,11 +97,13 @@ def save(folder: Path, step: int, groups: Groups, meta: Mapping[str, Any], keep:
             if final.exists():
                 os.rename(final, aside)
             os.rename(temporary, final)
-            disk.sync_folder(home)
+            sync_folder(home)
         finally:
             _tidy(home)
-        for old in [path for s, path in listing(folder).items() if s <= step][:-keep]:
-            _remove(old)
+        found = listing(folder)
+        old = [s for s in found if s != step] if only else [s for s in found if s <= step][:-keep]
+        for s in old:
+            _remove(found[s])
     return final
 
 
@@ -132,20 +139,20 @@ def load_latest(folder: Path) -> Checkpoint | None:
     return None
 
 
-class _Damage(Exception):
+class _Damage(MuralError):
     """What is wrong with a file, without saying which checkpoint it belongs to."""
 
 
 def _check(step: int, groups: Groups, meta: Mapping[str, Any], keep: int) -> None:
     """Complain before anything is written about what could be written and not be read again."""
     if step < 0 or keep < 1:
-        raise ValueError(f"step must be at least 0 and keep at least 1, got {step} and {keep}")
+        raise ArgumentError(f"step must be at least 0 and keep at least 1, got {step} and {keep}")
     for name, group in groups.items():
         if not _is_file(name + SUFFIX):
-            raise ValueError(f"a group is called {name!r}; use letters, digits, - and _")
+            raise ArgumentError(f"a group is called {name!r}; use letters, digits, - and _")
         for key, array in group.items():
             if key == "__metadata__" or array.dtype.name not in TYPES:
-                raise ValueError(f"{name}: {key!r} of type {array.dtype} cannot be stored; convert or rename it")
+                raise ArgumentError(f"{name}: {key!r} of type {array.dtype} cannot be stored; convert or rename it")
     json.dumps(meta, allow_nan=False)
 
 
@@ -166,7 +173,7 @@ def _alone(home: Path) -> Iterator[None]:
     """Wait for any other process that saves here; then whatever is unfinished was left by a dead one."""
     if not home.is_dir():
         home.mkdir(parents=True, exist_ok=True)
-        disk.sync_folder(home.parent)
+        sync_folder(home.parent)
     descriptor = os.open(home, os.O_RDONLY)
     try:
         with suppress(OSError):  # some network disks cannot lock folders; one process per run is the rule anyway
@@ -204,7 +211,7 @@ def _write(folder: Path, step: int, groups: Groups, meta: Mapping[str, Any]) -> 
     manifest = {"format": FORMAT, "version": VERSION, "step": step, "meta": meta, "files": files}
     manifest = json.loads(json.dumps(manifest))  # as the reader will see it: tuples are lists, keys are strings
     disk.write(folder / MANIFEST, json.dumps(manifest | {"sha256": _digest(manifest)}, indent=1).encode())
-    disk.sync_folder(folder)
+    sync_folder(folder)
 
 
 def _digest(manifest: Mapping[str, Any]) -> str:

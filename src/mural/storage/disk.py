@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mural.atomic import replacing
+from mural.errors import MuralError
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
-class OutOfSpaceError(OSError):
+class DamagedFileError(MuralError, ValueError):
+    """A file of a run is missing, or is not what was written."""
+
+
+class OutOfSpaceError(MuralError, OSError):
     """What was to be written does not fit; the message says how much was needed and what to do."""
 
 
@@ -44,13 +55,24 @@ def write_all(descriptor: int, data: bytes) -> None:
     os.fsync(descriptor)
 
 
-def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk: a rename is durable only after this."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def write_json(path: Path, value: Any) -> None:
+    """Write a file of JSON, wholly or not at all; arrays become lists, and what JSON cannot hold becomes text."""
+    text = json.dumps(value, indent=1, default=lambda x: x.tolist() if isinstance(x, np.ndarray) else str(x)) + "\n"
+    with replacing(path) as scratch:
+        write(scratch, text.encode())
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file, or a `DamagedFileError`."""
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise DamagedFileError(f"{path} is missing: bring it back from a backup") from None
+    except (ValueError, RecursionError) as error:
+        raise DamagedFileError(f"{path} is damaged ({error}): bring it back from a backup") from None
+    if not isinstance(value, dict):
+        raise DamagedFileError(f"{path} is damaged (it holds no table): bring it back from a backup")
+    return value
 
 
 def _shortage(what: str, needed: int, folder: Path, reason: int | None) -> str:

@@ -20,12 +20,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mural.atomic import replacing, sync_folder
+from mural.errors import MuralError
 from mural.storage import disk
 
 _writers = count()
 
 
-class MetricsError(ValueError):
+class MetricsError(MuralError, ValueError):
     """A metrics file has something in it that is no row of metrics, or a row that cannot be written."""
 
 
@@ -42,7 +44,7 @@ class MetricsFile:
         self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         try:
             if new:
-                disk.sync_folder(self.path.parent)
+                sync_folder(self.path.parent)
             whole = sum(len(line) for line, _ in _lines(self.path))
             if whole < os.fstat(self._descriptor).st_size:
                 self._cut(whole)
@@ -96,11 +98,8 @@ def truncate_after(path: Path, step: int) -> int:
     kept = [line for line, row in lines if (row.get("step") or 0) <= step]
     content = b"".join(kept)
     if len(content) < path.stat().st_size:
-        temporary = path.with_name(f".{path.name}.rewriting")
-        with _room(path, len(content)):
-            disk.write(temporary, content)
-            os.replace(temporary, path)
-            disk.sync_folder(path.parent)
+        with _room(path, len(content)), replacing(path) as scratch:
+            disk.write(scratch, content)
     return len(lines) - len(kept)
 
 

@@ -9,8 +9,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from mural.errors import MuralError
+
 # Sets the cores of the process that it then becomes. (Popen's preexec_fn would fork; JAX's threads do not like that.)
 PIN = "import os, sys; os.sched_setaffinity(0, map(int, sys.argv[1].split(','))); os.execv(sys.argv[2], sys.argv[2:])"
+
+
+class WorkerError(MuralError, RuntimeError):
+    """A process that was to measure something ended with an error; what it printed says why."""
 
 
 def environment(threads: int) -> dict[str, str]:
@@ -36,4 +42,4 @@ def rows(command: Sequence[str], threads: int) -> Iterator[dict[str, Any]]:
         assert process.stdout is not None
         yield from (json.loads(line) for line in process.stdout if line.startswith("{"))
     if process.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with code {process.returncode}.")
+        raise WorkerError(f"{' '.join(command)} ended with code {process.returncode}.")

@@ -5,7 +5,7 @@ Importing this module registers ``mural/ZigzagMaze-v0`` and the others with Gymn
 
 from mural.tasks.base import ActionError, DisplayError, MissingExtraError, Task, UnknownTaskError
 from mural.tasks.plane import Plane
-from mural.tasks.registry import TASKS, TaskSpec, describe, find, make, register_all, short_name
+from mural.tasks.registry import TASKS, TaskSpec, describe, find, is_ours, make, register_all, short_name
 
 register_all()
 
@@ -20,6 +20,7 @@ __all__ = [
     "UnknownTaskError",
     "describe",
     "find",
+    "is_ours",
     "make",
     "short_name",
 ]

@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
+from mural.errors import ArgumentError, MuralError
 from mural.tasks.plane import Plane
 
 Floats = NDArray[np.float64]
@@ -22,15 +23,15 @@ INSTALL_ROBOTS = "pip install 'mural-rl[robots]'"
 _EXAMPLES: dict[tuple[Any, ...], Floats] = {}
 
 
-class ActionError(ValueError):
+class ActionError(MuralError, ValueError):
     """An action of the wrong shape, or with NaN or infinite entries."""
 
 
-class UnknownTaskError(ValueError):
+class UnknownTaskError(MuralError, ValueError):
     """There is no task of this name; the message has the nearest ones that there are."""
 
 
-class MissingExtraError(ImportError):
+class MissingExtraError(MuralError, ImportError):
     """A task needs a package that is not installed; the message says which extra brings it."""
 
     @classmethod
@@ -39,7 +40,7 @@ class MissingExtraError(ImportError):
         return cls(f"{task} needs the robot extra ({package} is not installed): {INSTALL_ROBOTS}")
 
 
-class DisplayError(RuntimeError):
+class DisplayError(MuralError, RuntimeError):
     """A window was asked for where there is no display."""
 
 
@@ -80,7 +81,7 @@ class Task(gymnasium.Env[Floats, NDArray[Any]], ABC):
     def __init__(self, render_mode: str | None = None) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             known = ", ".join(self.metadata["render_modes"])
-            raise ValueError(f"render_mode is {render_mode!r}; known are {known} and None")
+            raise ArgumentError(f"render_mode is {render_mode!r}; known are {known} and None")
         self.render_mode = render_mode
 
     # What a task gives
@@ -147,7 +148,7 @@ class Task(gymnasium.Env[Floats, NDArray[Any]], ABC):
     def success_examples(self, n: int = 150, seed: int = 0) -> Floats:
         """`n` observations in which the task is done: the same bytes for the same arguments."""
         if n < 1:
-            raise ValueError(f"n is {n}; at least one example is needed")
+            raise ArgumentError(f"n is {n}; at least one example is needed")
         key = (type(self), *self._examples_key(), n, seed)
         if key not in _EXAMPLES:
             _EXAMPLES[key] = self._make_examples(n, np.random.default_rng(seed))

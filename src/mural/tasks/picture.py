@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.image import imsave
 from numpy.typing import NDArray
 
+from mural.errors import ArgumentError
 from mural.tasks.mazes.picture import maze_frame
 from mural.tasks.mazes.shuffled import CELL
 from mural.tasks.mazes.tasks import MazeTask, ShuffledMaze
@@ -27,7 +28,7 @@ def examples_picture(task_name: str, path: str | Path, n: int = 16, seed: int = 
     Shuffled maze: the map with the true cells in green and frames around the cells that they are shown as.
     """
     if n < 1:
-        raise ValueError(f"n is {n}; at least one example is needed")
+        raise ArgumentError(f"n is {n}; at least one example is needed")
     task = make(task_name, render_mode="rgb_array")
     try:
         if isinstance(task, MazeTask):
@@ -35,7 +36,7 @@ def examples_picture(task_name: str, path: str | Path, n: int = 16, seed: int = 
         elif isinstance(task, MujocoTask):
             frames = _robot_frames(task, n, seed)
         else:
-            raise TypeError(f"there is no way to draw examples of a {type(task).__name__}")
+            raise ArgumentError(f"there is no way to draw examples of a {type(task).__name__}")
     finally:
         task.close()
     return _write(path, tile(frames))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
 
+from mural.errors import did_you_mean
 from mural.tasks.base import INSTALL_ROBOTS, Task, UnknownTaskError
 
 
@@ -98,9 +98,13 @@ def find(name: str) -> TaskSpec:
         if name in (spec.name, spec.id):
             return spec
     names = [*TASKS, *(spec.id for spec in TASKS.values())]
-    near = [right for right in names if name in right] or difflib.get_close_matches(name, names, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint = did_you_mean(name, names, cutoff=0.5)
     raise UnknownTaskError(f"there is no task {name!r}; {hint}there are {', '.join(TASKS)}")
+
+
+def is_ours(name: str) -> bool:
+    """Whether this is the short name or the id of one of these tasks."""
+    return short_name(name) in TASKS
 
 
 def short_name(name: str) -> str:

@@ -14,6 +14,7 @@ from mural.agent import view as views
 from mural.agent.policy import NumpyPolicy
 from mural.agent.replay import COLUMNS, Rows, empty_rows
 from mural.agent.view import View
+from mural.errors import MuralError
 from mural.inputs.spaces import Env, Spaces, StepError, validate_reset, validate_step
 from mural.inputs.world import World
 
@@ -24,11 +25,11 @@ Act = Callable[[Floats, Floats], Floats]
 WANDER = 1.5  # tanh(1.5 n) of a normal n is spread over all of (−1, 1)
 
 
-class EnvironmentFailure(RuntimeError):
+class EnvironmentFailure(MuralError, RuntimeError):
     """The environment raised, or gave something that cannot be learned from. The transition is saved."""
 
 
-class PolicyFailure(RuntimeError):
+class PolicyFailure(MuralError, RuntimeError):
     """The policy's actions are no longer finite: the environment is not to blame."""
 
 

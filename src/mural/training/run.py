@@ -19,6 +19,7 @@ from mural.agent import view as views
 from mural.agent.policy import NumpyPolicy
 from mural.agent.replay import COLUMNS, Replay, Rows
 from mural.agent.sac import SACState
+from mural.errors import MuralError
 from mural.inputs.world import World, require
 from mural.rewards import Experience, NotOfStatesError, find_method, total
 from mural.rewards.base import STATES, Recent
@@ -48,7 +49,7 @@ Row = dict[str, Any]
 Groups = dict[str, dict[str, np.ndarray]]
 
 
-class DivergenceError(RuntimeError):
+class DivergenceError(MuralError, RuntimeError):
     """A loss or a reward is no longer finite."""
 
     def __init__(self, message: str, row: Row) -> None:
@@ -56,7 +57,7 @@ class DivergenceError(RuntimeError):
         self.row = row
 
 
-class BrokenOffError(RuntimeError):
+class BrokenOffError(MuralError, RuntimeError):
     """An epoch was not finished, so what is in memory is no state to go on from."""
 
 

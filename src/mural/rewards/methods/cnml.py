@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from mural.errors import MuralError
 from mural.limits import NotNegativeInt, PositiveFloat, PositiveInt
 from mural.rewards import grid
 from mural.rewards.base import Experience, Info, NMLPart, Problem, Term, register_method
@@ -28,7 +29,7 @@ CHUNK = 64  # queries solved side by side
 HALVINGS = 8  # step sizes that a Newton step chooses from
 
 
-class TooManyCellsError(ValueError):
+class TooManyCellsError(MuralError, ValueError):
     """States have too many numbers for a grid; the message says what to do."""
 
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mural.errors import MuralError
 from mural.limits import PositiveFloat, PositiveInt, Widths
 from mural.nml import descent, mlp
 from mural.nml.descent import Fit
@@ -17,7 +18,7 @@ from mural.nml.mlp import Params
 from mural.rewards.base import PAIRS, Experience, Info, Part, Problem, Term, register_method
 
 
-class GoalError(ValueError):
+class GoalError(MuralError, ValueError):
     """The method needs to know the goal; the message says what to do."""
 
 

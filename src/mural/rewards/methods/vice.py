@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from mural.errors import MuralError
 from mural.limits import NotNegativeFloat, PositiveFloat, PositiveInt, Widths
 from mural.nml import descent, mle, mlp
 from mural.nml.descent import Fit
@@ -17,7 +18,7 @@ from mural.nml.mlp import Params
 from mural.rewards.base import POLICY, STATES, Classifier, Experience, Info, Names, Problem, Term, register_method
 
 
-class ExamplesError(ValueError):
+class ExamplesError(MuralError, ValueError):
     """The examples do not carry what this setting needs; the message says what to do."""
 
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from mural.errors import MuralError
 from mural.limits import NotNegativeFloat, PositiveInt
 from mural.rewards import grid
 from mural.rewards.base import Experience, Info, Part, Problem, Term, register_method
@@ -20,7 +21,7 @@ from mural.rewards.methods.vice import ViceClassifier
 WIDEN = 2.0  # how far beyond the first data the grid reaches, in longest edges of their box
 
 
-class PlaceError(ValueError):
+class PlaceError(MuralError, ValueError):
     """There is nothing to count: the environment does not say where the agent is."""
 
 

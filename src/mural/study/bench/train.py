@@ -120,7 +120,7 @@ class Worker:
             if line.startswith("{"):  # a peer may say other things too
                 return json.loads(line)
         self.process.communicate()  # closes the pipes
-        raise RuntimeError(f"{' '.join(self.command)} ended with code {self.process.returncode}.")
+        raise processes.WorkerError(f"{' '.join(self.command)} ended with code {self.process.returncode}.")
 
 
 def ours_command(*arguments: object) -> list[str]:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mural.errors import MuralError
 from mural.tasks.base import DisplayError, Floats, MissingExtraError, Task, has_display, require_display
 
 TRIES = 10  # per success example: most tasks need one, a change of MuJoCo must not make this wait for ever
@@ -27,7 +28,7 @@ TRIES = 10  # per success example: most tasks need one, a change of MuJoCo must 
 GL_OFF = ("disable", "disabled", "off", "false", "0")  # values of MUJOCO_GL that switch drawing off
 
 
-class PhysicsError(RuntimeError):
+class PhysicsError(MuralError, RuntimeError):
     """The simulation is no longer trustworthy: MuJoCo warned, or the state is not finite."""
 
 

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from mural.errors import ArgumentError
 from mural.tasks.base import Floats
 from mural.tasks.robots.mujoco_base import MujocoTask
 from mural.tasks.robots.sawyer_scene import HOME
@@ -86,7 +87,7 @@ class SawyerTask(MujocoTask):
             change = arm.T @ np.linalg.solve(arm @ arm.T + 1e-4 * np.eye(6), error)
             data.qpos[self._arm] += np.clip(change, -0.2, 0.2)
         else:
-            raise ValueError(f"the hand cannot reach {position}")
+            raise ArgumentError(f"the hand cannot reach {position}")
         data.mocap_pos[0] = position
         data.mocap_quat[0] = (1.0, 0.0, 0.0, 0.0)
 

@@ -1,0 +1,44 @@
+"""The callback that draws a run while it trains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mural.training.callbacks import Say
+from mural.training.recorder import Recorder
+from mural.training.run import Row, Run
+
+
+class Pictures:
+    """Draws reward and visits every `watch.picture_every` epochs and at the end, where the states are a plane."""
+
+    def __init__(self, recorder: Recorder, say: Say) -> None:
+        self._recorder, self._say = recorder, say
+        self._due = False
+
+    def on_epoch(self, run: Run, row: Row) -> None:
+        """Draw when it is time."""
+        every = run.config.watch.picture_every
+        self._due = bool(every and run.epoch % every)
+        if every and not self._due:
+            self._draw(run)
+
+    def on_failure(self, run: Run, error: BaseException) -> None:
+        """No last picture of what broke off."""
+        self._due = False
+
+    def on_end(self, run: Run) -> None:
+        """The last picture, if the last epoch has none."""
+        if self._due:
+            self._draw(run)
+
+    def _draw(self, run: Run) -> None:
+        from mural.show.pictures import run_picture  # loads matplotlib
+
+        path: Path = self._recorder.folder.path / "pictures" / f"{run.step:010d}.png"
+        try:
+            image = run_picture(run, path)
+            if image is not None and self._recorder.board is not None:
+                self._recorder.board.image("reward and visits", image, run.step)
+        except OSError as error:
+            self._say(f"no picture: {error}")

@@ -1,0 +1,143 @@
+"""What goes wrong on the command line: one line if the user can mend it, a traceback if only we can."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mural
+from mural import cli
+from mural.cli import training
+
+TINY = [  # actions are random all the time: nothing is learned, so nothing is compiled
+    "--steps", "200", "--loop.random-steps", "1000", "--loop.epoch-steps", "100", "--loop.replay-size", "1000",
+    "--sac.hidden", "16", "--watch.picture-every", "0", "--method", "sac",
+]  # fmt: skip
+
+
+def failing(capsys, *argv, code=2):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(list(argv))
+    said = capsys.readouterr()
+    assert stop.value.code == code, said
+    return said
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_named_error_is_one_line(home, capsys):
+    said = failing(capsys, "train", "zigzag-mase")
+    assert said.err.splitlines()[-1].startswith("mural: there is no task 'zigzag-mase'; did you mean 'zigzag-maze'?")
+    assert said.out == ""  # no settings of what will not be
+    assert "Traceback" not in said.err
+
+
+def test_anything_else_is_a_bug_with_its_traceback(home, capsys, monkeypatch):
+    def broken(*_):
+        raise ValueError("raised inside the package, and not on purpose")
+
+    monkeypatch.setattr(training, "find_run", broken)
+    said = failing(capsys, "resume", "x", code=1)
+    assert "Traceback" in said.err
+    assert "in broken" in said.err
+    assert said.err.splitlines()[-1].startswith("mural: this is a bug; report it with")
+    assert "`mural info`" in said.err
+
+
+def test_which_errors_are_expected():
+    from mural.storage.disk import OutOfSpaceError
+
+    assert cli.expected(OutOfSpaceError("full"))
+    assert cli.expected(ModuleNotFoundError("No module named 'mujoco'", name="mujoco"))
+    assert not cli.expected(ModuleNotFoundError("No module named 'mural.x'", name="mural.x"))
+    assert not cli.expected(ImportError("cannot import name 'x' from 'mural.api'"))
+
+
+def test_out_on_a_file(home, capsys):
+    Path("file").write_text("")
+    said = failing(capsys, "train", "zigzag-maze", *TINY, "--out", "file")
+    assert "file is a file" in said.err
+    assert "--out" in said.err
+    assert said.out == ""
+
+
+def test_paths_with_spaces_are_quoted(home, capsys):
+    cli.main(["train", "zigzag-maze", *TINY, "--out", "my run"])
+    assert "`mural eval 'my run'`" in capsys.readouterr().out
+    assert "`mural resume 'my run'`" in failing(capsys, "train", "zigzag-maze", *TINY, "--out", "my run").err
+    cli.main(["resume", "my run"])
+    assert "`mural resume 'my run' --steps N`" in capsys.readouterr().out
+
+
+def test_what_a_run_is_cannot_be_set_anew(home, capsys):
+    cli.main(["train", "zigzag-maze", *TINY, "--out", "run"])
+    for change in ("task=spiral-maze", "method=vice", "seed=4"):
+        name = change.partition("=")[0]
+        assert f"{name} cannot change" in failing(capsys, "resume", "run", "--steps", "300", "--set", change).err
+    assert json.loads(Path("run/config.json").read_text())["task"] == "zigzag-maze"
+
+
+def test_episodes(home, capsys):
+    for count in ("0", "-3"):
+        assert f"--episodes is {count}; it must be at least 1" in failing(capsys, "eval", "x", "--episodes", count).err
+    assert "--video-episodes is 0" in failing(capsys, "eval", "x", "--video-episodes", "0").err
+
+
+def test_watch_on_damaged_settings(home, capsys):
+    Path("run").mkdir()
+    for text, why in (("{", "is damaged"), ('{"task": "x"}', "lacks method, seed, steps")):
+        Path("run/config.json").write_text(text)
+        assert why in failing(capsys, "watch", "run", "--once").err
+
+
+def test_imported_modules_that_raise(home, capsys):
+    Path("my_broken_module.py").write_text("x = 1\nraise ValueError('boom')\n")
+    try:
+        said = failing(capsys, "methods", "--import", "my_broken_module").err
+    finally:
+        sys.path.remove(str(home))
+    assert "--import my_broken_module: the module raises ValueError: boom" in said
+    assert "my_broken_module.py, line 2)" in said
+
+
+def test_tables_show_brackets(capsys, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    cli.main(["tasks"])
+    assert "pip install 'mural-rl[robots]'" in capsys.readouterr().out
+
+
+def test_examples_of_our_tasks_are_looked_at(home, capsys):
+    np.savez("one.npz", examples=np.array([[3.0, 3.0]]))
+    cli.main(["train", "zigzag-maze", *TINY, "--examples", "one.npz", "--out", "run"])
+    assert "warning: there are only 1 success examples" in capsys.readouterr().err
+
+
+def test_version():
+    done = subprocess.run(
+        [sys.executable, "-m", "mural", "--version"], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == f"mural-rl {mural.__version__}\n"
+
+
+def test_info(capsys):
+    cli.main(["info", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert found["numpy"] == np.__version__
+    assert "cpu" in found["devices"].lower()
+    cli.main(["info"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines] == list(found)
+    assert {"python", "mural-rl", "jax", "gymnasium", "mujoco", "extra robots", "cache folder"} <= found.keys()
+
+
+def test_keep_best_from_the_command_line(home, capsys):
+    cli.main(["train", "zigzag-maze", *TINY, "--keep-best", "--out", "run"])
+    assert json.loads(Path("run/config.json").read_text())["watch"]["keep_best"] is True
+    assert "keeps no best state" in failing(capsys, "eval", "run", "--best").err  # nothing was evaluated yet

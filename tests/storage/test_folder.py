@@ -1,0 +1,134 @@
+"""Files of a run that were damaged, lost, or written by other versions: each has a sentence, none a traceback."""
+
+import json
+
+import numpy as np
+import pytest
+
+import mural
+from mural.atomic import replacing
+from mural.storage import disk
+from mural.storage.disk import DamagedFileError
+from mural.storage.folder import RunFolder, RunFolderError
+from mural.storage.metrics import MetricsError
+from mural.training.callbacks import Silent
+from tests.training import small
+
+# All actions are random: nothing is learned, so nothing is compiled.
+RANDOM = small.MURAL | {"loop.random_steps": 6000, "loop.replay_size": 6000}
+
+
+class Said(Silent):
+    def __init__(self):
+        self.told = []
+
+    def say(self, message):
+        self.told.append(message)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A run of 3 epochs with the user's own examples, 36 to learn from and 4 held out."""
+    mural.Agent(small.Field(), small.examples(), run_dir=tmp_path / "run", config=RANDOM).learn(180, progress=False)
+    return RunFolder(tmp_path / "run")
+
+
+def load(folder):
+    return mural.Agent.load(folder.path, env=small.Field())
+
+
+def resumed(folder):
+    """What is said when the run goes on."""
+    display = Said()
+    load(folder).learn(60, display=display)
+    return display.told
+
+
+def test_nothing_is_said_of_a_good_run(folder):
+    assert resumed(folder) == []
+    world = load(folder).run.world
+    assert (len(world.examples.states), len(world.held_out)) == (36, 4)
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "noise", "gone"])
+def test_held_out_examples_that_are_lost_are_not_taken_from_the_others(folder, damage):
+    path = folder.path / "held_out.npz"
+    data = path.read_bytes()
+    path.unlink()
+    if damage != "gone":
+        path.write_bytes({"cut": data[:60], "empty": b"", "noise": bytes(reversed(data))}[damage])
+    with pytest.warns(UserWarning, match=r"held_out\.npz is missing or damaged: the calibration is no longer measured"):
+        agent = load(folder)
+    assert len(agent.run.world.examples.states) == 36
+    assert agent.run.world.held_out.shape == (0, 2)
+    assert agent.learn(60, progress=False).steps == 240
+
+
+def torn(path):
+    with replacing(path) as scratch:
+        scratch.write_text("half")
+        raise ZeroDivisionError
+
+
+def test_files_are_written_wholly_or_not_at_all(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        torn(tmp_path / "x")
+    assert list(tmp_path.iterdir()) == []
+    with replacing(tmp_path / "deep" / "x.npz") as scratch:
+        assert scratch.suffix == ".npz"
+        scratch.write_text("whole")
+        assert not (tmp_path / "deep" / "x.npz").exists()
+    assert [(file.name, file.read_text()) for file in (tmp_path / "deep").iterdir()] == [("x.npz", "whole")]
+
+
+def test_examples_that_are_lost_are_missed(folder):
+    (folder.path / "examples.npz").unlink()
+    with pytest.raises(RunFolderError, match=r"examples\.npz is missing.*backup"):
+        load(folder)
+
+
+def test_a_damaged_timing_file_is_put_aside(folder):
+    folder.timing_path.write_text('{"step": 60}\nnoise\n')
+    told = resumed(folder)
+    assert len(told) == 1
+    assert "line 2 of" in told[0]
+    assert "renamed to timing.jsonl.damaged" in told[0]
+    assert [json.loads(line)["step"] for line in folder.timing_path.read_text().splitlines()] == [240]
+    assert (folder.path / "timing.jsonl.damaged").read_text().endswith("noise\n")
+
+
+def test_a_damaged_metrics_file_is_the_users_decision(folder):
+    folder.metrics_path.write_text("noise\n")
+    with pytest.raises(MetricsError, match="line 1 of"):
+        resumed(folder)
+
+
+def test_metrics_that_were_cut_short_are_missed(folder):
+    lines = folder.metrics_path.read_text().splitlines(keepends=True)
+    folder.metrics_path.write_text(lines[0])
+    assert resumed(folder) == ["metrics.jsonl lacks 2 of the first 3 epochs (from epoch 2 on): they are lost"]
+    assert [row["epoch"] for row in folder.rows()] == [1, 4]
+
+
+def test_other_versions_are_told(folder):
+    path = folder.path / "versions.json"
+    versions = json.loads(path.read_text())
+    path.write_text(json.dumps(versions | {"jax": "0.1", "more": "1"}))
+    (told,) = resumed(folder)
+    assert f"the run began with jax 0.1 (now {versions['jax']})" in told
+    path.write_text("{")
+    assert "versions.json is damaged" in resumed(folder)[0]
+
+
+@pytest.mark.parametrize(("text", "why"), [("{", "property name"), ("[]", "no table"), ("\xff\xfe", "char 0")])
+def test_damaged_settings(folder, text, why):
+    folder.config_path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(DamagedFileError, match=rf"config\.json is damaged.*{why}.*backup"):
+        load(folder)
+
+
+def test_json_is_written_wholly_and_read_back(tmp_path):
+    disk.write_json(tmp_path / "a" / "x.json", {"a": np.arange(2), "b": tmp_path})
+    assert disk.read_json(tmp_path / "a" / "x.json") == {"a": [0, 1], "b": str(tmp_path)}
+    with pytest.raises(DamagedFileError, match="missing"):
+        disk.read_json(tmp_path / "none.json")
