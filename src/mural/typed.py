@@ -50,13 +50,15 @@ def build(base: Any, values: Mapping[str, Any], where: str = "") -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A NumPy number as Python's own, also inside tuples and settings: JSON and `==` know no others."""
+    """A NumPy number as Python's own, also inside tuples and settings: JSON knows no others. Else the same object."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     if isinstance(value, tuple):
-        return tuple(plain(item) for item in value)
+        return tuple(map(plain, value)) if any(plain(item) is not item for item in value) else value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.replace(value, **{f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)})
+        before = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
+        changes = {name: plain(old) for name, old in before.items() if plain(old) is not old}
+        return dataclasses.replace(value, **changes) if changes else value
     return value
 
 
