@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 import jax
@@ -96,6 +97,7 @@ def empty_rows(
     return Rows(**{name: empty(column) for name, column in COLUMNS.items()})
 
 
+@partial(jax.jit, static_argnums=(0, 1, 2, 3))
 def create(capacity: int, environments: int, obs_size: int, action_size: int) -> Replay:
     """An empty ring of `capacity` rows."""
     return Replay(empty_rows((capacity, environments), obs_size, action_size), jnp.zeros((), jnp.int32))

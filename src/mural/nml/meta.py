@@ -10,7 +10,6 @@ tricks are `query_in_every_batch`, `kernel_width` (∞: off) and calling `epoch`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -57,7 +56,8 @@ class MetaNML:
     """Adam steps per meta-epoch."""
 
 
-def init(sizes: Sequence[int], *, key: Array) -> Fit:
+@partial(jax.jit, static_argnums=0)
+def init(sizes: tuple[int, ...], *, key: Array) -> Fit:
     """A fresh network of layer widths `sizes` = (inputs, hidden…, classes)."""
     return descent.start(mlp.init(sizes, key=key))
 

@@ -5,8 +5,6 @@ D is a sample. CNML is defined on all data, so each point of D stands for its sh
 
 from __future__ import annotations
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -28,26 +26,29 @@ def draw(
     from an example are not held against success.
     """
     key_replay, key_examples = jax.random.split(key)
-    x = [experience.states(negatives, key_replay)]
-    if positives:
-        examples = jnp.asarray(problem.examples)
-        x.append(examples[jax.random.randint(key_examples, (positives,), 0, examples.shape[0])])
+    visited = experience.states(negatives, key_replay)
     share = max(experience.size / negatives, 1.0) if counts else 1.0
     y = np.repeat([0, 1], [negatives, positives]).astype(np.int32)
-    represents = jnp.asarray(np.where(y == 1, share * negatives / max(positives, 1), share), jnp.float32)
-    if spare and positives:
-        represents = _spared(x[0], jnp.asarray(problem.examples), represents, jnp.asarray(experience.width))
-    return Data(jnp.concatenate(x), jnp.asarray(y), represents)
+    represents = np.where(y == 1, share * negatives / max(positives, 1), share).astype(np.float32)
+    if not positives:
+        return Data(visited, jnp.asarray(y), jnp.asarray(represents))
+    width = np.float32(experience.width) if spare else None
+    return _with_examples(visited, problem.examples, y, represents, width, key=key_examples)
 
 
-@partial(jax.jit)
-def _spared(states: Array, examples: Array, represents: Array, width: Array) -> Array:
-    """`represents` with 0 for the states [n, d] that lie among the examples [m, d].
+@jax.jit
+def _with_examples(
+    visited: Array, examples: Array, y: Array, represents: Array, width: Array | None, *, key: Array
+) -> Data:
+    """Visited states [n, d] and as many examples as there are labels 1; with a width, visits among them are spared.
 
     Among them: nearer to one than examples usually are to their fifth neighbour, or than the kernel can resolve (half
     its width, where it is still a third).
     """
-    own = jnp.median(neighbour_distance(examples, examples, NEIGHBOUR))
-    among = jnp.min(distances(states, examples), axis=1) < jnp.maximum(own, width / 2)
-    rest = jnp.zeros(represents.shape[0] - among.shape[0], bool)
-    return jnp.where(jnp.concatenate([among, rest]), 0.0, represents)
+    n = visited.shape[0]
+    drawn = examples[jax.random.randint(key, (y.shape[0] - n,), 0, examples.shape[0])]
+    if width is not None:
+        own = jnp.median(neighbour_distance(examples, examples, NEIGHBOUR))
+        among = jnp.min(distances(visited, examples), axis=1) < jnp.maximum(own, width / 2)
+        represents = represents.at[:n].set(jnp.where(among, 0.0, represents[:n]))
+    return Data(jnp.concatenate([visited, drawn]), y, represents)

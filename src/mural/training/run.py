@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from mural import trees
+from mural import cache, trees
 from mural.agent import replay as replay_buffer
 from mural.agent import sac
 from mural.agent import view as views
@@ -65,6 +65,7 @@ class Run:
     """Agent, rewards and replay in training."""
 
     def __init__(self, config: RunConfig, world: World, failures: Any = None) -> None:
+        cache.enable()
         self.config, self.world = config, world
         self.spec = find_method(config.method)
         loop, spaces = config.loop, world.spaces
