@@ -220,8 +220,13 @@ def test_temperature_follows_the_entropy(state, batch, log_std, sign):
 
 
 def test_target_entropy_grows_with_the_action():
-    assert sac.entropy_target(CONFIG, 7) == -7
-    assert sac.entropy_target(dataclasses.replace(CONFIG, entropy_per_action=-0.25), 8) == -2
+    assert sac.entropy_target(CONFIG, 0.3, 7) == -7
+    assert sac.entropy_target(dataclasses.replace(CONFIG, entropy_per_action=-0.25), 1.0, 8) == -2
+
+
+def test_target_entropy_falls_once_success_is_found():
+    config = dataclasses.replace(CONFIG, entropy_per_action=-0.25, entropy_when_found=-1.0)
+    assert [sac.entropy_target(config, found, 8) for found in (0.0, 0.5, 1.0)] == [-2, -5, -8]
 
 
 def test_the_policy_climbs_q_with_entropy(state, batch):

@@ -43,6 +43,9 @@ class SAC:
     """How far the target critics move towards the critics with each update."""
     entropy_per_action: float = -1.0
     """H̄ per number of an action: the entropy (in nats, of actions in [−1, 1]) that the temperature aims at."""
+    entropy_when_found: float | None = None
+    """H̄ per number of an action once all episodes end in what the classifier takes for success; in between, in
+    proportion. None: the same as before."""
     initial_temperature: PositiveFloat = 1.0
     """Temperature α at the start: how much entropy counts beside the reward."""
     temperature: NotNegativeFloat | None = None
@@ -69,6 +72,7 @@ class SACState(NamedTuple):
     log_temperature: Array
     optimisers: tuple[optax.OptState, optax.OptState, optax.OptState]  # of policy, critics, temperature
     view: View
+    found: Array  # share of the late episodes that ended in success, as the classifier sees it
 
 
 Info = dict[str, Array]
@@ -100,12 +104,13 @@ def init(config: SAC, obs_size: int, action_size: int, *, key: Array) -> SACStat
     targets = jax.tree.map(jnp.copy, critics)
     log_temperature = jnp.log(jnp.asarray(config.initial_temperature, jnp.float32))
     optimisers = descent.ADAM.init(policy), descent.ADAM.init(critics), descent.ADAM.init(log_temperature)
-    return SACState(policy, critics, targets, log_temperature, optimisers, views.raw(obs_size))
+    return SACState(policy, critics, targets, log_temperature, optimisers, views.raw(obs_size), jnp.zeros(()))
 
 
-def entropy_target(config: SAC, action_size: int) -> float:
-    """H̄."""
-    return config.entropy_per_action * action_size
+def entropy_target(config: SAC, found: Array | float, action_size: int) -> Array | float:
+    """H̄: a policy that has found success explores less, and learns to hold it with fewer lucky draws."""
+    later = config.entropy_per_action if config.entropy_when_found is None else config.entropy_when_found
+    return (config.entropy_per_action + found * (later - config.entropy_per_action)) * action_size
 
 
 def distribution(policy: Params, obs: Array) -> tuple[Array, Array]:
@@ -228,14 +233,15 @@ def update(
 
     log_temperature, temperature_optimiser = state.log_temperature, state.optimisers[2]
     if config.temperature is None:
-        surplus = -log_pi - entropy_target(config, batch.action.shape[-1])  # of entropy: more than asked cools
+        # More entropy than asked for cools.
+        surplus = -log_pi - entropy_target(config, state.found, batch.action.shape[-1])
         fit = Fit(log_temperature, temperature_optimiser)
         log_temperature, temperature_optimiser = descent.step(fit, surplus, config.learning_rate)
 
     targets = jax.tree.map(lambda t, c: t + config.tau * (c - t), state.targets, critics)
     info |= {"policy_loss": loss, "entropy": -log_pi, "temperature": temperature(config, state)}
     optimisers = policy_optimiser, critic_optimiser, temperature_optimiser
-    return SACState(policy, critics, targets, log_temperature, optimisers, state.view), info
+    return SACState(policy, critics, targets, log_temperature, optimisers, state.view, state.found), info
 
 
 def updates(

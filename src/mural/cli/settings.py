@@ -21,8 +21,7 @@ from mural.errors import MuralError, did_you_mean
 from mural.inputs.world import require_known
 from mural.rewards import find_method
 from mural.settings import presets
-from mural.settings.config import ConfigError, RunConfig, read, to_dict, validate
-from mural.training.run import epoch_steps
+from mural.settings.config import ConfigError, RunConfig, epoch_steps, read, to_dict, validate
 
 PRESETS = typing.get_args(typing.get_type_hints(RunConfig)["preset"])
 

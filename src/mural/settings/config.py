@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -134,6 +135,15 @@ def validate(config: RunConfig) -> RunConfig:
             f"loop.epoch_steps ({loop.epoch_steps}) must be a multiple of loop.steps_per_call ({loop.steps_per_call})"
         )
     return config
+
+
+def epoch_steps(config: RunConfig, horizon: int | None) -> int:
+    """Steps per epoch: as set, or at least 1000 in whole episodes; rounded up to a multiple of the steps per call."""
+    if config.loop.epoch_steps is not None:
+        return config.loop.epoch_steps
+    episode = (horizon or 1000) * config.loop.environments
+    steps = math.ceil(1000 / episode) * episode
+    return math.ceil(steps / config.loop.steps_per_call) * config.loop.steps_per_call
 
 
 def to_dict(config: Any) -> dict[str, Any]:

@@ -164,6 +164,11 @@ RULES: tuple[Rule, ...] = (
         preset="fast",
     ),
     Rule(
+        {"sac.entropy_when_found": -1.0},
+        "docs/experiments.md: the mode of the policy then does what its samples do",
+        preset="fast",
+    ),
+    Rule(
         {"sac.initial_temperature": 0.1},
         "docs/experiments.md: at 1 the entropy bonus drowns rewards below 1 for the first 10 epochs",
         preset="fast",

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from mural.cells import cells
 from mural.inputs.world import World
 from mural.rewards import Classifier, total
+from mural.tasks.plane import Plane
 
 BINS = 32  # of the visit counts, per axis
 RELIABILITY_BINS = 10
 FRESH = 512  # policy states that calibration is measured on
+SURE = 0.75  # probability from which on a state is taken for success
 WINDOW = 10  # epochs that the alarm looks back
 
 
@@ -55,6 +57,11 @@ class Diagnostics:
         p = total.probability(term, parts, rows.astype(np.float32)).astype(np.float64)
         ece, brier, table = calibration(p, np.repeat([1.0, 0.0], FRESH))
         return {"calibration/ece": ece, "calibration/brier": brier, "calibration/table": table}
+
+    def found(self, terms: total.Terms, parts: total.PartStates, ends: NDArray[np.float32]) -> float | None:
+        """Share of the states [n, d] that the classifier takes for success; None if there is no classifier."""
+        term = total.find(terms, Classifier)
+        return None if term is None else float(np.mean(total.probability(term, parts, ends) >= SURE))
 
     def alarm(self, row: dict[str, Any]) -> dict[str, Any]:
         """`alarm`: of late the learned return has risen by half, for good, and true success, below 0.5, has not.
@@ -101,7 +108,10 @@ def calibration(p: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, 
 
 
 def bounds(world: World) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The plane of places: the observation space's bounds of the first two columns, where the place is those."""
+    """The plane of places: what the task declares, or the observation space's bounds of the first two columns."""
+    plane = getattr(world.envs[0].unwrapped, "plane", None)
+    if isinstance(plane, Plane):
+        return np.asarray(plane.low, np.float32), np.asarray(plane.high, np.float32)
     columns = world.spaces.columns[:2]
     low, high = (side[columns].astype(np.float32) for side in (world.spaces.obs_low, world.spaces.obs_high))
     env = world.envs[0].unwrapped

@@ -12,19 +12,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from mural import cache, trees
+from mural import cache
 from mural.agent import replay as replay_buffer
 from mural.agent import sac
 from mural.agent import view as views
 from mural.agent.policy import NumpyPolicy
-from mural.agent.replay import COLUMNS, Replay, Rows
+from mural.agent.replay import COLUMNS, Rows
 from mural.agent.sac import SACState
 from mural.errors import MuralError
 from mural.inputs.world import World, require
 from mural.rewards import Experience, NotOfStatesError, find_method, total
 from mural.rewards.base import STATES, Recent
-from mural.settings.config import ConfigError, RunConfig
-from mural.training import compiled
+from mural.settings.config import ConfigError, RunConfig, epoch_steps
+from mural.training import compiled, snapshot
 from mural.training.collect import (
     Act,
     Collector,
@@ -37,8 +37,10 @@ from mural.training.collect import (
 )
 from mural.training.diagnostics import Diagnostics
 from mural.training.evaluate import evaluate
+from mural.training.snapshot import Groups
 
 BLOCK = 4096  # transitions per labelling call
+FORGOTTEN = 0.2  # of what earlier epochs say about how often success is found
 
 ADVICE = (
     "The last good checkpoint is kept; go on from it with smaller steps "
@@ -46,7 +48,6 @@ ADVICE = (
 )
 
 Row = dict[str, Any]
-Groups = dict[str, dict[str, np.ndarray]]
 
 
 class DivergenceError(MuralError, RuntimeError):
@@ -137,7 +138,7 @@ class Run:
                     self.agent = self.agent._replace(view=first_view(self.world, self.recent))
                 row |= self._learn_reward(key_learn)
                 row |= self._epoch(rng, key_plan, key_updates, progress)
-            row |= self._episodes()
+            row |= self._episodes() | self._found()
             self.epoch += 1
             row |= {"replay/size": self._size(), **self.diagnostics.coverage()}
             if self.learned and (self.epoch % self.config.watch.eval_every == 0 or self.step >= self.config.steps):
@@ -244,6 +245,18 @@ class Run:
         row = {new: float(np.mean([e[old] for e in episodes])) for old, new in names.items() if episodes}
         return {name: value for name, value in row.items() if not math.isnan(value)}
 
+    def _found(self) -> Row:
+        """Tell the agent how many episodes end in what the classifier takes for success: a mean that forgets."""
+        if self.epoch < self.random_epochs:
+            return {}
+        ends = np.concatenate([block.next_obs[block.last] for block in self.recent])[:, list(self.world.columns)]
+        share = self.diagnostics.found(self.program.terms, self.parts, ends)
+        if share is None:
+            return {}
+        now = (1 - FORGOTTEN) * np.asarray(self.agent.found) + FORGOTTEN * share
+        self.agent = self.agent._replace(found=jnp.asarray(now, jnp.float32))
+        return {"train/found": float(now)}
+
     def _keep(self, block: Rows) -> None:
         self.recent.append(block)
         self.diagnostics.visit(np.asarray(block.xy).reshape(-1, 2))
@@ -323,48 +336,12 @@ class Run:
         seen = rows.next_obs[:, list(self.world.columns)][:, :2]
         return seen.shape == rows.xy.shape and bool(np.allclose(seen, rows.xy, atol=1e-5))
 
-    # Everything, as arrays
-
     def groups(self) -> Groups:
-        """All that is needed to go on."""
+        """All that is needed to go on, as named arrays."""
         self._require_whole()
-        filled = int(replay_buffer.filled(self.replay))
-        rows = jax.tree.map(lambda column: np.asarray(column)[:filled], self.replay.rows)  # JAX would compile the slice
-        waiting = sum(len(block.step) for block in self.recent)
-        return {
-            "agent": trees.flatten(self.agent),
-            "reward": trees.flatten({"states": self.parts, "visits": self.diagnostics.state()}),
-            "replay": trees.flatten({"rows": rows})
-            | {"count": np.asarray(self.replay.written), "waiting": np.array([waiting])},
-        }
+        return snapshot.take(self)
 
     def restore(self, epoch: int, groups: Groups) -> None:
         """Go on from what `groups` returned."""
-        self.agent = trees.restore(self.agent, groups["agent"])
-        reward = trees.restore({"states": self.parts, "visits": self.diagnostics.state()}, groups["reward"])
-        self.parts = reward["states"]
-        self.diagnostics.set_state(reward["visits"])
-        stored = dict(groups["replay"])
-        count, waiting = jnp.asarray(stored.pop("count")), int(stored.pop("waiting")[0])
-        filled = int(min(int(count), replay_buffer.capacity(self.replay)))
-        template = jax.tree.map(lambda column: np.asarray(column)[:filled], self.replay.rows)
-        rows = trees.restore({"rows": template}, stored)["rows"]
-        self.replay = compiled.insert(self.replay, rows)._replace(written=count)
-        self.recent = recent_rows(self.replay, waiting)
+        snapshot.restore(self, groups)
         self.epoch = epoch
-
-
-def recent_rows(replay: Replay, count: int) -> list[Rows]:
-    """The last `count` rows of the replay, as one block: what the reward has not learned from yet."""
-    rows = replay_buffer.capacity(replay)
-    index = (int(replay.written) - count + np.arange(count)) % rows
-    return [jax.tree.map(lambda column: np.asarray(column)[index], replay.rows)] if count else []
-
-
-def epoch_steps(config: RunConfig, horizon: int | None) -> int:
-    """Steps per epoch: as set, or at least 1000 in whole episodes; rounded up to a multiple of the steps per call."""
-    if config.loop.epoch_steps is not None:
-        return config.loop.epoch_steps
-    episode = (horizon or 1000) * config.loop.environments
-    steps = math.ceil(1000 / episode) * episode
-    return math.ceil(steps / config.loop.steps_per_call) * config.loop.steps_per_call

@@ -163,8 +163,8 @@ def methods(names: Sequence[str], rounds: int, overrides: Row) -> Iterator[Row]:
 def first_steps(folder: str) -> None:
     """`mural train zigzag-maze`, which says when it makes its first step, and the first after learning has begun."""
     from mural.settings import presets
+    from mural.settings.config import epoch_steps
     from mural.tasks.mazes.tasks import MazeTask
-    from mural.training.run import epoch_steps
 
     config = presets.resolve("zigzag-maze")
     epoch = epoch_steps(config, MazeTask.horizon)
