@@ -120,7 +120,7 @@ def test_what_a_reward_cannot_be(method, name, value):
 
 
 def test_what_a_reward_only_just_can_be():
-    for name in ("classifier.counts_cap", "classifier.kernel_width"):
+    for name in ("classifier.kernel_width",):
         resolve("zigzag-maze", overrides={f"reward.{name}": float("inf")})
     none = {"positives": 0, "epochs": 0, "first_epochs": 0, "outside_share": 0.0, "kernel_width": None, "hidden": []}
     resolve("zigzag-maze", overrides={f"reward.classifier.{name}": value for name, value in none.items()})
