@@ -2,7 +2,9 @@
 
 import json
 import pickle
+import re
 import zipfile
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -73,6 +75,17 @@ def test_a_saved_reward_goes_on_as_if_nothing_had_happened(learned, tmp_path):
     reports = [reward.update(VISITED[1] + 0.1) for reward in (loaded, again)]
     assert json.dumps(reports[0]) == json.dumps(reports[1])
     np.testing.assert_array_equal(loaded(VISITED[0]), again(VISITED[0]))
+
+
+def test_the_page_about_it_runs(tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "outcome-reward.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    code = code.replace('{"classifier.hidden": (128, 128)}', "SMALL")
+    monkeypatch.chdir(tmp_path)
+    space = {"SMALL": to_dict(shrink(METHODS["mural"].config()))}
+    exec(code, space)
+    np.testing.assert_array_equal(space["reward"](space["visited"]), space["r"])
+    assert space["unknown"].shape == (200,)
 
 
 @pytest.mark.parametrize("method", sorted(OTHERS))
