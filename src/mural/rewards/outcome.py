@@ -19,10 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from mural import trees
 from mural.atomic import replacing
 from mural.errors import MuralError
+from mural.limits import broken
 from mural.rewards import total
 from mural.rewards.base import STATES, Experience, NMLPart, NotOfStatesError, Problem, Recent, Term, find_method
+from mural.rewards.metric import Units
 from mural.rewards.states import Floats, Memory, checked_states
-from mural.typed import ConfigError, build, merge
+from mural.typed import ConfigError, build, convert, merge, plain
 
 FORMAT = 1
 
@@ -52,6 +54,7 @@ class OutcomeReward:
     config : settings of the method by dotted name, e.g. {"classifier.hidden": (128, 128)}.
     seed : of the networks and of everything that is drawn.
     memory : the most states that are remembered; of all that were visited, each has the same chance to be among them.
+    units : of distances between states: each number by its spread, or "raw".
 
     Examples
     --------
@@ -69,13 +72,17 @@ class OutcomeReward:
         config: Mapping[str, Any] | None = None,
         seed: int = 0,
         memory: int = 65_536,
+        units: Units = "spread",
     ) -> None:
         for name, value, least in (("seed", seed, 0), ("memory", memory, 1)):
             if value < least:
                 raise ConfigError(f"{name} is {value}; it must be at least {least}")
         spec = find_method(method)
         self.method, self.seed, self.updates = method, int(seed), 0
-        self.config = build(spec.config(), merge({}, config or {}))
+        self.units: Units = convert(Units, units, "units")
+        self.config = plain(build(spec.config(), merge({}, config or {})))
+        for name, value, words in broken(self.config):
+            raise ConfigError(f"{name} is {value}; it must {words}")
         if spec.reward != "learned":
             why = {"told": "the environment tells it one", "none": "its critic learns from the examples themselves"}
             raise NotOfStatesError(f"method {method!r} learns no reward: {why[spec.reward]}")
@@ -109,7 +116,7 @@ class OutcomeReward:
 
         experience = Experience(self._memory.seen, draw, Recent({STATES: jnp.asarray(rows)}), missing, missing)
         key = total.epoch_keys(self.seed, self.updates + 1)[0]  # a run's epoch 0 only collects
-        self._parts, info = total.learn(self._terms, self._parts, self._problem, experience, key=key)
+        self._parts, info = total.learn(self._terms, self._parts, self._problem, experience, self.units, key=key)
         self.updates += 1
         return {name: float(value) for name, value in info.items()}
 
@@ -131,7 +138,7 @@ class OutcomeReward:
     def save(self, path: str | Path) -> None:
         """Write everything to a file: arrays and settings, no code."""
         about = {
-            "method": self.method, "config": dataclasses.asdict(self.config), "seed": self.seed,
+            "method": self.method, "config": dataclasses.asdict(self.config), "seed": self.seed, "units": self.units,
             "updates": self.updates, "seen": self._memory.seen, "memory": len(self._memory.states),
         }  # fmt: skip
         arrays = {"format": np.array(FORMAT), "about": np.array(json.dumps(about)), "examples": self._problem.examples}
@@ -147,7 +154,7 @@ class OutcomeReward:
         try:
             about = json.loads(str(arrays["about"]))
             method, config = find_method(about["method"]), about["config"]
-            reward = cls(arrays["examples"], method.name, config, about["seed"], about["memory"])
+            reward = cls(arrays["examples"], method.name, config, about["seed"], about["memory"], about["units"])
             reward._memory.seen, reward.updates = int(about["seen"]), int(about["updates"])
             remembered, visited = reward._memory.states[: reward._memory.held], arrays["visited"]
             if visited.shape != remembered.shape or not np.isfinite(visited).all():
