@@ -13,6 +13,7 @@ from mural.inputs.examples import ExamplesError
 from mural.inputs.selection import SpaceError
 from mural.inputs.world import TaskLacksError
 from mural.rewards import UnknownMethodError
+from mural.rewards.states import StatesError
 from mural.settings.config import ConfigError, RunConfig
 from mural.storage.folder import RunFolderError
 from mural.tasks import UnknownTaskError
@@ -49,6 +50,10 @@ def test_reward(agent):
     np.testing.assert_allclose(many, np.tile(found, 700), rtol=1e-4)
     with pytest.raises(ValueError, match=r"\[n, 2\] is needed"):
         agent.reward(np.zeros((3, 5)))
+    with pytest.raises(StatesError, match="there are no states"):
+        agent.reward(np.zeros((0, 2)))
+    with pytest.raises(StatesError, match=r"states\[1, 0\] is nan"):
+        agent.reward([[0, 0], [np.nan, 0]])
 
 
 def test_evaluate(agent):
@@ -226,6 +231,7 @@ def test_dict_observations_and_classifier_keys(tmp_path):
     flat = np.concatenate([np.zeros((2, 1)), OBS], axis=1)
     np.testing.assert_allclose(agent.predict(flat)[0][0], action, rtol=1e-5)
     np.testing.assert_array_equal(agent.reward(flat), agent.reward(OBS))
+    np.testing.assert_array_equal(agent.reward(whole), agent.reward(OBS[:1]))
     shifted = flat + np.array([3, 0, 0])
     np.testing.assert_array_equal(agent.reward(shifted), agent.reward(OBS))  # it does not see the noise
     loaded = mural.Agent.load(tmp_path / "run", env=Hand())

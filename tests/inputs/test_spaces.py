@@ -159,7 +159,7 @@ def test_the_wrappers_that_are_advised_help() -> None:
     with pytest.raises(SpaceError, match="ClipAction makes a space unbounded: leave it out"):
         Spaces.of(clipped)
     bounded = gymnasium.wrappers.TransformAction(clipped, lambda action: action, gs.Box(-2, 2, (1,)))
-    assert Spaces.of(bounded).high.tolist() == [2]
+    assert Spaces.of(bounded).actions.high.tolist() == [2]
 
 
 def test_vectors_of_environments_are_refused() -> None:

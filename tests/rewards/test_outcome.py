@@ -2,7 +2,9 @@
 
 import json
 import pickle
+import re
 import zipfile
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -11,7 +13,7 @@ from scipy import stats
 
 import mural
 from mural.inputs.examples import SuccessExamples
-from mural.rewards import METHODS, NotOfStatesError, UnknownMethodError
+from mural.rewards import METHODS, NotOfStatesError, UnknownMethodError, total
 from mural.rewards.base import STATES
 from mural.rewards.outcome import NoRegretError, NotUpdatedError, RewardFileError
 from mural.rewards.states import Memory, StatesError
@@ -75,6 +77,17 @@ def test_a_saved_reward_goes_on_as_if_nothing_had_happened(learned, tmp_path):
     np.testing.assert_array_equal(loaded(VISITED[0]), again(VISITED[0]))
 
 
+def test_the_page_about_it_runs(tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "outcome-reward.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    code = code.replace('{"classifier.hidden": (128, 128)}', "SMALL")
+    monkeypatch.chdir(tmp_path)
+    space = {"SMALL": to_dict(shrink(METHODS["mural"].config()))}
+    exec(code, space)
+    np.testing.assert_array_equal(space["reward"](space["visited"]), space["r"])
+    assert space["unknown"].shape == (200,)
+
+
 @pytest.mark.parametrize("method", sorted(OTHERS))
 def test_methods_that_are_no_reward_of_states(method):
     with pytest.raises(NotOfStatesError, match=OTHERS[method]):
@@ -88,15 +101,15 @@ def test_the_policy_and_the_environment_are_not_there():
         mural.OutcomeReward(EXAMPLES, "mural", {"env_scale": 1.0})
 
 
-@pytest.mark.parametrize("method", ["mural", "vice", "cnml"])
-def test_the_bits_of_a_training_run(method):
+@pytest.mark.parametrize(("method", "units"), [("mural", "spread"), ("vice", "raw"), ("cnml", "raw")])
+def test_the_bits_of_a_training_run(method, units):
     """The same examples, seed and states, an epoch per update: the reward of the run, and of its own transitions."""
     settings = small.MURAL if method == "mural" else small.SETTINGS
-    agent = mural.Agent(small.Field(), small.examples(), method=method, seed=5, config=settings)
+    agent = mural.Agent(small.Field(), small.examples(), method=method, seed=5, config={**settings, "units": units})
     agent.learn(240, progress=False)  # an epoch of random steps, three that learn
     run = agent.run
     rows = jax.tree.map(lambda column: np.asarray(column[:240, 0]), run.replay.rows)
-    reward = mural.OutcomeReward(run.world.problem.examples, method, to_dict(agent.config.reward), seed=5)
+    reward = mural.OutcomeReward(run.world.problem.examples, method, to_dict(agent.config.reward), seed=5, units=units)
     for epoch in range(3):
         reward.update(rows.next_obs[60 * epoch : 60 * (epoch + 1)])
     np.testing.assert_array_equal(reward(rows.next_obs), agent.reward(rows.next_obs))
@@ -105,7 +118,8 @@ def test_the_bits_of_a_training_run(method):
 
 
 def test_counts_by_hand():
-    reward = mural.OutcomeReward([[0.9, 0.9]], "cnml", {"tabular.bins": 2, "tabular.low": -1, "tabular.high": 1})
+    cells = {"model": "tabular", "tabular.bins": 2, "tabular.low": -1, "tabular.high": 1}
+    reward = mural.OutcomeReward([[0.9, 0.9]], "cnml", cells)
     reward.update([[-0.5, -0.5], [-0.5, -0.4], [-0.5, 0.5]])
     places = [[-0.1, -0.1], [0.1, -0.1], [0.5, 0.5]]  # two visits; nothing; the example, as heavy as the three visits
     np.testing.assert_allclose(reward(places), [1 / 4, 1 / 2, 4 / 5])
@@ -173,6 +187,8 @@ def test_nothing_is_known_before_the_first_update(tmp_path):
         ({"method": "murall"}, UnknownMethodError, "did you mean 'mural'"),
         ({"config": {"classifier.hiden": (3,)}}, ConfigError, r"did you mean classifier\.hidden"),
         ({"config": {"classifier.hidden": "wide"}}, ConfigError, r"classifier\.hidden is 'wide'"),
+        ({"config": {"classifier.negatives": 0}}, ConfigError, r"classifier\.negatives is 0; it must be positive"),
+        ({"units": "metres"}, ConfigError, "units is 'metres'"),
         ({"seed": -1}, ConfigError, "seed is -1; it must be at least 0"),
         ({"memory": 0}, ConfigError, "memory is 0; it must be at least 1"),
     ],
@@ -198,9 +214,8 @@ def test_the_memory_is_bounded_and_every_state_has_the_same_chance():
 def test_a_small_memory_still_stands_for_all_that_was_seen(monkeypatch):
     reward = make("mural", memory=50)
     seen = []
-    part = type(reward._terms[0].part)
-    real = part._draw
-    monkeypatch.setattr(part, "_draw", lambda self, p, e, *, key: seen.append(e) or real(self, p, e, key=key))
+    real = total.learn
+    monkeypatch.setattr(total, "learn", lambda *args, key: seen.append(args[3]) or real(*args, key=key))
     for states in VISITED:
         reward.update(states)
     assert seen[-1].size == 400
@@ -245,7 +260,8 @@ def test_files_run_no_code_and_must_fit(tmp_path):
         ({"about": np.array("{")}, "can go on with"),
         ({"about": np.array(json.dumps(about | {"method": "mine"}))}, "there is no method 'mine'"),
         ({"about": np.array(json.dumps(about | {"seen": 7}))}, r"remembers states \(0, 2\), and 7 were seen"),
-        ({"parts.classifier.visits": np.zeros(3, np.int32)}, "of another shape or type: classifier.visits"),
+        ({"parts.metric.scale": np.zeros(3, np.float32)}, "of another shape or type: metric.scale"),
+        ({"parts.more": np.zeros(3, np.int32)}, "not expected: more"),
     ):
         np.savez(path, **(good | change))
         with pytest.raises(RewardFileError, match=told):

@@ -1,9 +1,15 @@
 """Collecting: rows as the environment gave them, and named errors for what cannot be learned from."""
 
+from typing import Annotated, Any, NamedTuple, get_type_hints
+
 import numpy as np
 import pytest
 
+from mural.agent import replay
+from mural.agent.replay import Column
 from mural.inputs.spaces import Spaces, StepError
+from mural.rewards import Part, Term, total
+from mural.training import compiled
 from mural.training.collect import Collector, EnvironmentFailure, Noise, PolicyFailure, random_actions, reports, seeds
 from mural.training.evaluate import episode, evaluate
 from tests.training.small import Field
@@ -68,6 +74,32 @@ def test_rows_follow_each_other():
     np.testing.assert_array_equal(rows.l2, rows.distance)
     assert not rows.terminated.any()
     assert [e["length"] for e in both.episodes] == [15, 15, 15, 15, 10, 10]
+
+
+def test_a_new_column_is_one_line(monkeypatch):
+    """A line in `Rows`: it is collected, kept in the replay, and there for rewards to read."""
+    charge = Column(report=("battery",))
+    hints = get_type_hints(replay.Rows, include_extras=True)
+    monkeypatch.setattr(replay, "Rows", NamedTuple("Rows", [*hints.items(), ("charge", Annotated[Any, charge])]))
+    monkeypatch.setitem(replay.COLUMNS, "charge", charge)
+    assert replay.columns(replay.Rows) == replay.COLUMNS
+
+    class Powered(Field):
+        def step(self, action):
+            *rest, info = super().step(action)
+            return *rest, info | {"battery": 1 - self.t / 100}
+
+    one = collector(Powered())
+    one.restart([0])
+    block = one.collect(4, still)
+    np.testing.assert_allclose(block.charge[:, 0], [0.99, 0.98, 0.97, 0.96])
+    kept = replay.gather(replay.insert(replay.create(8, 1, 2, 2), block), np.array([2]))
+    np.testing.assert_allclose(kept.charge, [0.97])
+    part = type("Charge", (Part,), {"reads": ("charge",), "label": lambda self, state, charge: charge})()
+    terms = (Term("charge", 1.0, part),)
+    total.check(terms)
+    columns = compiled.columns(block, (0, 1), total.reads(terms))
+    np.testing.assert_allclose(part.label(None, *columns.values()), block.charge)
 
 
 def test_terminations_are_counted():

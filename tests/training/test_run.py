@@ -306,3 +306,12 @@ def test_an_environment_without_time_limit_is_said():
     with warnings.catch_warnings():
         agent.learn(60, progress=False)
     assert agent.history[-1]["train/length"] == 60
+
+
+def test_the_policy_is_copied_only_when_its_weights_change():
+    run = agent_of("sac").run
+    first = run.policy
+    assert run.policy is first
+    run.agent = run.agent._replace(policy=jax.tree.map(lambda weights: weights + 1, run.agent.policy))
+    assert run.policy is not first
+    np.testing.assert_array_equal(run.policy.layers[0][0], first.layers[0][0] + 1)

@@ -89,16 +89,6 @@ class Spaces:
         return int(self.actions.low.size)
 
     @property
-    def low(self) -> NDArray[Any]:
-        """Lower bounds of the environment's actions, in its shape and type."""
-        return self.actions.low
-
-    @property
-    def high(self) -> NDArray[Any]:
-        """Upper bounds of the environment's actions."""
-        return self.actions.high
-
-    @property
     def layout(self) -> tuple[tuple[str, int, int], ...]:
         """(name, start, stop) of each entry in the flattened observation."""
         return tuple((entry.name, entry.start, entry.stop) for entry in self.entries)

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -19,11 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from mural import trees
 from mural.atomic import replacing
 from mural.errors import MuralError
+from mural.limits import broken
 from mural.rewards import total
 from mural.rewards.base import STATES, Experience, NMLPart, NotOfStatesError, Problem, Recent, Term, find_method
 from mural.rewards.metric import Units
 from mural.rewards.states import Floats, Memory, checked_states
-from mural.typed import ConfigError, build, merge
+from mural.typed import ConfigError, build, convert, merge, plain
 
 FORMAT = 1
 
@@ -76,11 +77,12 @@ class OutcomeReward:
         for name, value, least in (("seed", seed, 0), ("memory", memory, 1)):
             if value < least:
                 raise ConfigError(f"{name} is {value}; it must be at least {least}")
-        if units not in get_args(Units):
-            raise ConfigError(f"units is {units!r}; it must be one of {', '.join(get_args(Units))}")
         spec = find_method(method)
-        self.method, self.seed, self.units, self.updates = method, int(seed), units, 0
-        self.config = build(spec.config(), merge({}, config or {}))
+        self.method, self.seed, self.updates = method, int(seed), 0
+        self.units: Units = convert(Units, units, "units")
+        self.config = plain(build(spec.config(), merge({}, config or {})))
+        for name, value, words in broken(self.config):
+            raise ConfigError(f"{name} is {value}; it must {words}")
         if spec.reward != "learned":
             why = {"told": "the environment tells it one", "none": "its critic learns from the examples themselves"}
             raise NotOfStatesError(f"method {method!r} learns no reward: {why[spec.reward]}")
@@ -136,8 +138,8 @@ class OutcomeReward:
     def save(self, path: str | Path) -> None:
         """Write everything to a file: arrays and settings, no code."""
         about = {
-            "method": self.method, "config": dataclasses.asdict(self.config), "seed": self.seed,
-            "updates": self.updates, "seen": self._memory.seen, "memory": len(self._memory.states), "units": self.units,
+            "method": self.method, "config": dataclasses.asdict(self.config), "seed": self.seed, "units": self.units,
+            "updates": self.updates, "seen": self._memory.seen, "memory": len(self._memory.states),
         }  # fmt: skip
         arrays = {"format": np.array(FORMAT), "about": np.array(json.dumps(about)), "examples": self._problem.examples}
         arrays["visited"] = self._memory.states[: self._memory.held]

@@ -50,7 +50,7 @@ class NewerFormatError(MuralError, RuntimeError):
     """A checkpoint was written by a later version of this package."""
 
 
-class OlderFormatError(RuntimeError):
+class OlderFormatError(MuralError, RuntimeError):
     """A checkpoint was written by an earlier version of this package, whose arrays this one cannot go on with."""
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mural.errors import ArgumentError
+
 Floats = NDArray[np.floating]
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
@@ -40,7 +42,7 @@ class Plane:
     def __post_init__(self) -> None:
         bounds = np.array([self.low, self.high], dtype=float)
         if bounds.shape != (2, 2) or not np.isfinite(bounds).all() or not (bounds[0] < bounds[1]).all():
-            raise ValueError(f"the plane runs from {self.low} to {self.high}: give finite corners, low below high")
+            raise ArgumentError(f"the plane runs from {self.low} to {self.high}: give finite corners, low below high")
 
     @property
     def extent(self) -> Box:
