@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from mural.study.processes import environment
+from mural.study.processes import ONE_THREAD, environment
 
 PARENT = """
 import json, os, sys
@@ -19,7 +19,6 @@ import jax
 import mural.tasks
 from mural.api import Agent
 from mural.storage.folder import RunFolder
-jax.config.update("jax_compilation_cache_dir", sys.argv[1])
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 threads = [line for line in open("/proc/self/status") if line.startswith("Threads")]
 assert threads[0].split()[1] == "1", threads
@@ -57,8 +56,9 @@ class Nursery:
 
     def __init__(self, cache: Path) -> None:
         self.parent = subprocess.Popen(
-            [sys.executable, "-c", PARENT, str(cache)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(threads=1),
+            [sys.executable, "-c", PARENT],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=environment(threads=1) | {"XLA_FLAGS": " ".join(ONE_THREAD), "JAX_COMPILATION_CACHE_DIR": str(cache)},
         )  # fmt: skip
 
     def begin(self, **task: Any) -> int:

@@ -6,6 +6,7 @@ id is row · environments + environment. `reward` is a column like the others: w
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -74,6 +75,7 @@ def empty_rows(shape: tuple[int, ...], obs_size: int, action_size: int) -> Rows:
     )
 
 
+@partial(jax.jit, static_argnums=(0, 1, 2, 3))
 def create(capacity: int, environments: int, obs_size: int, action_size: int) -> Replay:
     """An empty ring of `capacity` rows."""
     return Replay(empty_rows((capacity, environments), obs_size, action_size), jnp.zeros((), jnp.int32))

@@ -10,7 +10,6 @@ tricks are `query_in_every_batch`, `kernel_width` (∞: off) and calling `epoch`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -67,7 +66,8 @@ class MetaState(NamedTuple):
     optimiser: optax.OptState
 
 
-def init(sizes: Sequence[int], *, key: Array) -> MetaState:
+@partial(jax.jit, static_argnums=0)
+def init(sizes: tuple[int, ...], *, key: Array) -> MetaState:
     """A fresh network of layer widths `sizes` = (inputs, hidden…, classes)."""
     params = mlp.init(sizes, key=key)
     return MetaState(params, ADAM.init(params))

@@ -7,6 +7,7 @@ the error back-propagated to its output. Both are a few lines for an MLP, and ar
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -27,6 +28,11 @@ Params = tuple[Layer, ...]
 
 def init(sizes: Sequence[int], *, key: Array, dtype: jnp.dtype | type = jnp.float32) -> Params:
     """Weights and biases uniform in ±1/√fan_in, for layer widths `sizes` = (inputs, hidden…, classes)."""
+    return _init(tuple(sizes), jnp.dtype(dtype), key)
+
+
+@partial(jax.jit, static_argnums=(0, 1))  # one compilation for all layers
+def _init(sizes: tuple[int, ...], dtype: jnp.dtype, key: Array) -> Params:
     layers = []
     for fan_in, fan_out in pairwise(sizes):
         key, key_w, key_b = jax.random.split(key, 3)

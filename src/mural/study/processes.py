@@ -11,20 +11,24 @@ from typing import Any
 
 # Sets the cores of the process that it then becomes. (Popen's preexec_fn would fork; JAX's threads do not like that.)
 PIN = "import os, sys; os.sched_setaffinity(0, map(int, sys.argv[1].split(','))); os.execv(sys.argv[2], sys.argv[2:])"
+ONE_THREAD = ("--xla_cpu_multi_thread_eigen=false", "intra_op_parallelism_threads=1")
 
 
 def environment(threads: int) -> dict[str, str]:
-    """This process's environment variables, with those that ask for so many threads."""
+    """This process's environment variables, changed to ask for this number of threads."""
     count = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
     others = {name: value for name, value in os.environ.items() if name not in ("XLA_FLAGS", "NPROC")}
+    flags = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if flag not in ONE_THREAD]
     if threads == 1:
-        count["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+        flags += ONE_THREAD  # behind the others: XLA stops reading at a word without dashes
         count["NPROC"] = "1"  # the size of XLA's own pool, which also runs independent operations side by side
+    if flags:
+        count["XLA_FLAGS"] = " ".join(flags)
     return others | count
 
 
 def spawn(command: Sequence[str], threads: int, **pipes: Any) -> subprocess.Popen[str]:
-    """A process with so many compute threads, on as many cores, whose output is read."""
+    """Start a process with this number of compute threads, on as many cores; its output is read."""
     cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[-threads:]))
     pinned = [sys.executable, "-c", PIN, cores, *command]
     return subprocess.Popen(pinned, env=environment(threads), stdout=subprocess.PIPE, text=True, **pipes)

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from mural import cache
 from mural.agent import replay as replay_buffer
 from mural.agent import sac
 from mural.agent.policy import NumpyPolicy
@@ -56,6 +57,7 @@ class Run:
     """Agent, rewards and replay in training."""
 
     def __init__(self, config: RunConfig, world: World, failures: Any = None) -> None:
+        cache.enable()
         self.config, self.world = config, world
         self.spec = find_method(config.method)
         loop, spaces = config.loop, world.spaces

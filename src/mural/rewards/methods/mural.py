@@ -133,15 +133,14 @@ class NMLClassifier:
     def _draw(self, problem: Problem, experience: Experience, *, key: Array) -> Data:
         """D: replay states (label 0) and examples (label 1), each standing for its share of the replay."""
         key_replay, key_examples = jax.random.split(key)
-        x = [experience.sample(self.negatives, key_replay).states]
+        x = experience.sample(self.negatives, key_replay).states
         if self.positives:
-            examples = jnp.asarray(problem.examples)
-            x.append(examples[jax.random.randint(key_examples, (self.positives,), 0, examples.shape[0])])
+            x = _with_examples(x, problem.examples, self.positives, key=key_examples)
         share = min(max(experience.size / self.negatives, 1.0), self.counts_cap) if self.counts else 1.0
         balance = self.negatives / max(self.positives, 1)
         y = np.repeat([0, 1], [self.negatives, self.positives]).astype(np.int32)
         represents = np.where(y == 1, share * balance, share).astype(np.float32)
-        return Data(jnp.concatenate(x), jnp.asarray(y), jnp.asarray(represents))
+        return Data(x, jnp.asarray(y), jnp.asarray(represents))
 
     def _train(self, network: MetaState, data: Data, width: Array, *, key: Array) -> tuple[MetaState, Info]:
         if self.meta_training:
@@ -166,6 +165,12 @@ class NMLClassifier:
 
 
 _subset = partial(jax.jit, static_argnums=1)(subset)
+
+
+@partial(jax.jit, static_argnums=2)
+def _with_examples(states: Array, examples: Array, n: int, *, key: Array) -> Array:
+    """States, and below them n examples, drawn with replacement."""
+    return jnp.concatenate([states, examples[jax.random.randint(key, (n,), 0, examples.shape[0])]])
 
 
 @partial(jax.jit, static_argnums=0)

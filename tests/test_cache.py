@@ -1,0 +1,131 @@
+"""Compiled functions are kept between processes, change no result, and never stop a run when the folder is bad."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mural import cache
+from mural.study.processes import environment
+
+# Trains a little in a process of its own; prints the folder, how often JAX found what it needed, and the metrics.
+RUN = """
+import json, resource, signal, sys, warnings
+warnings.simplefilter("error")
+import jax
+found = {"hits": 0, "misses": 0}
+def count(name, **_):
+    kind = name.rpartition("cache_")[2]
+    found[kind] = found.get(kind, 0) + 1
+jax.monitoring.register_event_listener(count)
+import mural
+from mural import cache
+from tests.training.small import MURAL, Field, examples
+if sys.argv[1] == "full":
+    cache.enable()
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))  # what a full disk does: a write stops midway and fails
+agent = mural.Agent(Field(), examples=examples(), config=MURAL)
+agent.learn(120, progress=False)
+rewards = agent.reward(examples()).tobytes().hex()
+print(json.dumps({"folder": str(cache.enable()), **found, "rows": agent.history, "rewards": rewards}))
+"""
+
+
+def train(setting: Path | str, how: str = "plainly") -> dict:
+    env = environment(threads=1)
+    env = {name: value for name, value in env.items() if not name.startswith("JAX_")} | {"MURAL_CACHE": str(setting)}
+    done = subprocess.run([sys.executable, "-c", RUN, how], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def cold(tmp_path_factory):
+    setting = tmp_path_factory.mktemp("cache") / "of its own"
+    return setting, train(setting)
+
+
+def test_a_second_process_finds_what_the_first_compiled_and_gives_the_same_bytes(cold):
+    setting, first = cold
+    second = train(setting)
+    assert Path(first["folder"]).parent == setting
+    assert first["misses"] > 10 > second["misses"]
+    assert second["hits"] >= first["misses"]
+    assert second["rewards"] == first["rewards"]
+    assert json.dumps(second["rows"]) == json.dumps(first["rows"])
+
+
+def test_damaged_entries_are_compiled_again_and_mended(cold):
+    setting, first = cold
+    entries = sorted(Path(first["folder"]).glob("*-cache"))
+    sizes = [entry.stat().st_size for entry in entries]
+    for i, entry in enumerate(entries):
+        entry.write_bytes([b"", b"rubbish" * 99, entry.read_bytes()[:-9]][i % 3])
+    assert train(setting)["rewards"] == first["rewards"]
+    assert [entry.stat().st_size for entry in entries] == pytest.approx(sizes, rel=0.2)
+
+
+def test_a_disk_that_fills_up_does_not_stop_a_run(tmp_path, cold):
+    assert train(tmp_path, "full")["rewards"] == cold[1]["rewards"]
+    assert all(entry.stat().st_size <= 100 for entry in tmp_path.rglob("*-cache"))
+
+
+@pytest.fixture
+def jax_setting():
+    import jax
+
+    names = ("jax_compilation_cache_dir", "jax_enable_compilation_cache", "jax_persistent_cache_min_compile_time_secs")
+    before = {name: getattr(jax.config, name) for name in names}
+    jax.config.update("jax_compilation_cache_dir", None)
+    yield jax.config
+    for name, value in before.items():
+        jax.config.update(name, value)
+
+
+def test_a_folder_that_cannot_be_is_none(tmp_path, monkeypatch, jax_setting):
+    (tmp_path / "file").write_text("not a folder")
+    (tmp_path / "locked").mkdir(mode=0o500)
+    places = [tmp_path / "file", "/proc/no/such/place"]
+    for place in places if os.geteuid() == 0 else [*places, tmp_path / "locked"]:  # root may write anywhere
+        monkeypatch.setenv("MURAL_CACHE", str(place))
+        assert cache.enable() is None
+    assert jax_setting.jax_compilation_cache_dir is None
+
+
+def test_one_setting_moves_it_or_turns_it_off(tmp_path, monkeypatch, jax_setting):
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    monkeypatch.setenv("MURAL_CACHE", str(tmp_path))
+    assert cache.enable() == cache.folder() == tmp_path / cache.machine()
+    assert cache.enable() == Path(jax_setting.jax_compilation_cache_dir)
+    monkeypatch.setenv("MURAL_CACHE", "off")
+    assert cache.folder() is cache.enable() is None
+    assert not jax_setting.jax_enable_compilation_cache
+
+
+def test_where_it_is(tmp_path, monkeypatch):
+    monkeypatch.delenv("MURAL_CACHE", raising=False)
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache.folder() == tmp_path / "mural" / "jax" / cache.machine()
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "/elsewhere")
+    assert cache.folder() == Path("/elsewhere")
+
+
+def test_asking_for_the_folder_does_not_load_jax():
+    code = "import sys, mural.cache; mural.cache.folder(); sys.exit('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_longest_unused_entries_go_when_there_are_too_many(tmp_path):
+    for age in range(5):
+        path = tmp_path / f"{age}-cache"
+        path.write_bytes(b"\x28\xb5\x2f\xfd" + bytes(96))
+        os.utime(path, (1e9 - age, 1e9 - age))
+    (tmp_path / "other").write_bytes(bytes(1000))
+    cache.tidy(tmp_path, 350)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0-cache", "1-cache", "2-cache", "checked", "other"]
