@@ -1,4 +1,4 @@
-# make setup | demo | test | lint | clean.   Everything lives in .venv; a second call starts at once.
+# make setup | demo | check | test | lint | clean.   Everything lives in .venv; a second call starts at once.
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +8,13 @@ TEST_WORKERS ?= 2
 ONE_THREAD := NPROC=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
 	XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
-.PHONY: setup demo test lint clean
+# Quick tests, that compile little: what `make check` runs beside the linters, in less than a minute.
+QUICK_TESTS := tests/agent/test_policy.py tests/cli/test_settings.py tests/inputs tests/nml/test_logistic.py \
+	tests/nml/test_scoring.py tests/nml/test_tabular.py tests/rewards/test_total.py tests/settings \
+	tests/storage/test_checkpoint.py tests/storage/test_metrics.py tests/tasks/mazes/test_tasks.py tests/test_cli.py \
+	tests/training/test_collect.py tests/training/test_diagnostics.py
+
+.PHONY: setup demo check test lint clean
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml
@@ -23,6 +29,10 @@ demo: setup
 	rm -rf demo/zigzag
 	$(BIN)/mural train zigzag-maze --seed 0 --out demo/zigzag --stop-at-success 0.9
 	$(BIN)/mural eval demo/zigzag --episodes 20 --picture demo/zigzag.png
+
+# For people at work; `make test` is the whole of it.
+check: setup lint
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n $(TEST_WORKERS) $(QUICK_TESTS)
 
 test: setup lint
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(TEST_WORKERS)

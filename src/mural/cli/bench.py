@@ -95,9 +95,9 @@ class BenchTasks:
 
 @dataclass
 class BenchTrain:
-    """Speed of training: next to SBX and Stable-Baselines3, per method, as the replay grows, to the first step."""
+    """Speed of training: next to SBX and Stable-Baselines3, per method, and as the replay grows."""
 
-    parts: Positional[tuple[Literal["sac", "epochs", "methods", "start"], ...]] = ("sac", "epochs", "methods", "start")
+    parts: Positional[tuple[Literal["sac", "epochs", "methods"], ...]] = ("sac", "epochs", "methods")
     """What to measure; everything takes about half an hour on two idle cores."""
     threads: tuple[int, ...] = (1, 2)
     """Compute threads, as many for ours as for the peers."""
@@ -117,6 +117,24 @@ class BenchTrain:
 
 
 @dataclass
+class BenchStart:
+    """How soon it starts: `import mural`, `mural --help`, and training, with an empty and with a filled cache."""
+
+    threads: int = 1
+    """Compute threads. With one, CPU seconds count, so that other work does not."""
+    rounds: int = 3
+    """Starts with a filled cache; medians count."""
+    json: bool = False
+    """One JSON object per line."""
+
+    def run(self) -> None:
+        """Measure and print."""
+        from mural.study.bench.start import bench_start
+
+        show(bench_start(self.threads, self.rounds), as_json=self.json)
+
+
+@dataclass
 class Bench:
     """Measure: every number with its peers in the same run."""
 
@@ -125,6 +143,7 @@ class Bench:
         | Annotated[BenchFidelity, tyro.conf.subcommand("fidelity")]
         | Annotated[BenchTasks, tyro.conf.subcommand("tasks")]
         | Annotated[BenchTrain, tyro.conf.subcommand("train")]
+        | Annotated[BenchStart, tyro.conf.subcommand("start")]
     )
 
     def run(self) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mural.errors import MuralError
@@ -33,16 +33,22 @@ def environment(threads: int) -> dict[str, str]:
     return others | count
 
 
-def spawn(command: Sequence[str], threads: int, **pipes: Any) -> subprocess.Popen[str]:
-    """Start a process with this number of compute threads, on as many cores; its output is read."""
+def spawn(
+    command: Sequence[str], threads: int, setting: Mapping[str, str] | None = None, **pipes: Any
+) -> subprocess.Popen[str]:
+    """Start a process with this number of compute threads, on as many cores; its output is read.
+
+    `setting` are environment variables beside those of this process.
+    """
     cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[-threads:]))
     pinned = [sys.executable, "-c", PIN, cores, *command]
-    return subprocess.Popen(pinned, env=environment(threads), stdout=subprocess.PIPE, text=True, **pipes)
+    env = environment(threads) | dict(setting or {})
+    return subprocess.Popen(pinned, env=env, stdout=subprocess.PIPE, text=True, **pipes)
 
 
-def rows(command: Sequence[str], threads: int) -> Iterator[dict[str, Any]]:
+def rows(command: Sequence[str], threads: int, setting: Mapping[str, str] | None = None) -> Iterator[dict[str, Any]]:
     """The lines of JSON that such a process prints, until it ends."""
-    with spawn(command, threads) as process:
+    with spawn(command, threads, setting) as process:
         assert process.stdout is not None
         yield from (json.loads(line) for line in process.stdout if line.startswith("{"))
     if process.returncode:

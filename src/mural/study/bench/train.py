@@ -1,4 +1,4 @@
-"""How fast training is: steps per second next to other people's SAC, cost of an epoch, time to the first step.
+"""How fast training is: steps per second next to other people's SAC, and what an epoch costs.
 
 Everything runs in processes of its own with a fixed number of threads on as many cores. Rivals take turns, so that a
 slow moment of the machine strikes all of them, and medians are compared. With one thread, seconds are those of the CPU,
@@ -11,8 +11,6 @@ import json
 import statistics
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -26,7 +24,6 @@ Row = dict[str, Any]
 
 ROOFLINE_FLOOR = 0.6
 MURAL_CEILING = 1.5
-FIRST_STEP_CEILING = 20.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ class Size:
 
 
 SIZES = (Size(256, 256, 500, 256), Size(512, 1024, 100, 64))
-PARTS = ("sac", "epochs", "methods", "start")
+PARTS = ("sac", "epochs", "methods")
 
 
 def bench_train(
@@ -88,8 +85,6 @@ def bench_train(
             yield from replay_rows(replay, count, rounds, dict(overrides or {}))
     if "methods" in parts:
         yield from method_rows(methods, min(threads), rounds, dict(overrides or {}))
-    if "start" in parts:
-        yield from start_rows(max(threads))
 
 
 class Worker:
@@ -245,28 +240,4 @@ def method_rows(names: Sequence[str] | None, threads: int, rounds: int, override
             "unit": "s",
             "threads": threads,
             "clock": clock,
-        }
-
-
-def start_rows(threads: int) -> Iterator[Row]:
-    """Seconds from `mural train` to its first environment step, and to the first one after updates."""
-    with tempfile.TemporaryDirectory() as folder:
-        begun = time.monotonic()
-        stamps = list(processes.rows(ours_command("first-steps", Path(folder) / "run"), threads))
-    for stamp in stamps:
-        seconds = stamp["at"] - begun
-        first = stamp["step"] == 1
-        yield {
-            "what": "mural train to its first environment step" if first else "mural train to a step after updates",
-            "ours": round(seconds, 1),
-            "peer": None,
-            "peer_name": None,
-            "ratio": None,
-            "env": "zigzag-maze",
-            "unit": "s",
-            "threads": threads,
-            "clock": "wall",
-            "cpu_s": round(stamp["cpu"], 1),
-            "at_most": FIRST_STEP_CEILING if first else None,
-            "met": seconds <= FIRST_STEP_CEILING if first else None,
         }

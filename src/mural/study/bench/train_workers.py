@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
-import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
-from importlib.metadata import entry_points, version
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from mural.study.bench.peers import REPLAY, clocked, serve
@@ -160,38 +157,10 @@ def methods(names: Sequence[str], rounds: int, overrides: Row) -> Iterator[Row]:
         yield {"method": name, "epochs": timed_epochs(runs, rounds)}
 
 
-def first_steps(folder: str) -> None:
-    """`mural train zigzag-maze`, which says when it makes its first step, and the first after learning has begun."""
-    from mural.settings import presets
-    from mural.settings.config import epoch_steps
-    from mural.tasks.mazes.tasks import MazeTask
-
-    config = presets.resolve("zigzag-maze")
-    epoch = epoch_steps(config, MazeTask.horizon)
-    random = epoch * max(1, math.ceil(config.loop.random_steps / epoch))
-    later = random + config.loop.steps_per_call + 1  # one call's steps by the untrained policy, then updates
-    step, made = MazeTask.step, 0
-
-    def stamped(self: Any, action: Any) -> Any:
-        nonlocal made
-        made += 1
-        if made in (1, later):
-            print(json.dumps({"step": made, "at": time.monotonic(), "cpu": time.process_time()}), flush=True)
-        if made == later:
-            os._exit(0)
-        return step(self, action)
-
-    MazeTask.step = stamped  # type: ignore[method-assign]
-    (command,) = entry_points(group="console_scripts", name="mural")
-    command.load()(["train", "zigzag-maze", "--out", folder, "--seed", "0"])
-
-
 if __name__ == "__main__":
     what, arguments = sys.argv[1], sys.argv[2:]
     if what == "ours":
         serve_ours(*arguments)
-    elif what == "first-steps":
-        first_steps(*arguments)
     else:
         rows = replay_sizes if what == "replay-sizes" else methods
         for row in rows(*map(json.loads, arguments)):
