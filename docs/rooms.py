@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE, DRAWING, PAGE = ROOT / "src" / "mural", ROOT / "docs" / "rooms.svg", ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- rooms.py writes from here -->", "<!-- to here -->"
 WIDTH, MARGIN, GAP, LINE = 760, 70, 26, 17  # pixels; exceptions are drawn in the right margin
+BESIDE = 3  # boxes in a row that are wide enough for a sentence
 LETTER = 6.6  # pixels, about, of a letter in the sentences
 
 
@@ -81,7 +82,10 @@ def drawing() -> str:
     for layer in layers():
         width = (WIDTH - GAP * (len(layer) - 1)) / len(layer)
         letters = int((width - 20) / LETTER)
-        words = {room: textwrap.wrap(sentence(source(room)).replace("`", ""), letters) for room in layer}
+        told_here = len(layer) <= BESIDE  # narrow boxes hold a name only; the tables have the sentences
+        words = {
+            room: textwrap.wrap(sentence(source(room)).replace("`", ""), letters) if told_here else [] for room in layer
+        }
         height = 34 + LINE * max(map(len, words.values()))
         for i, room in enumerate(layer):
             x = 20 + i * (width + GAP)

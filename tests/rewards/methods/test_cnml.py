@@ -93,9 +93,11 @@ def test_before_any_data_nothing_is_known():
 
 def test_method_and_what_it_cannot_do():
     config = METHODS["cnml"].config(scale=3.0)
-    (tabular,) = config.terms()
-    (logistic,) = dataclasses.replace(config, model="logistic").terms()
-    assert (tabular.scale, tabular.part, logistic.part) == (3.0, TabularCNML(), LogisticCNML())
+    kinds = {"kernel": KernelCNML(), "tabular": TabularCNML(), "logistic": LogisticCNML()}
+    for model, part in kinds.items():
+        (term,) = dataclasses.replace(config, model=model).terms()
+        assert (term.scale, term.part) == (3.0, part)
+    assert config.model == "kernel"
     wide = Problem(9, 2, np.zeros((3, 9), np.float32))
     for part in (TabularCNML(), LogisticCNML()):
         with pytest.raises(TooManyCellsError, match="--method mural"):
