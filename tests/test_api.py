@@ -56,6 +56,14 @@ def test_reward(agent):
         agent.reward([[0, 0], [np.nan, 0]])
 
 
+def test_rewards_of_a_table_are_found_by_name(agent):
+    swapped = Frame(["observation[1]", "observation[0]"], OBS[:, ::-1])
+    np.testing.assert_array_equal(agent.reward(swapped), agent.reward(OBS))
+    assert not np.allclose(agent.reward(OBS[:, ::-1]), agent.reward(OBS))
+    with pytest.raises(mural.MuralError, match="unknown"):
+        agent.reward(Frame(["observation[1]", "observation[2]"], OBS))
+
+
 def test_evaluate(agent):
     found = agent.evaluate(3)
     assert found.keys() >= {"success", "distance", "best_distance", "return", "env_return", "length"}

@@ -178,7 +178,7 @@ class Agent:
             raise NotLearnedError(f"method {self.config.method!r} learns no reward: {why[self.run.spec.reward]}")
         world = self.run.world
         d, o = len(world.columns), world.spaces.obs_size
-        rows = world.spaces.flatten(states) if isinstance(states, Mapping) else states
+        rows = world.spaces.flatten(states) if isinstance(states, Mapping) else world.spaces.in_order(states)
         rows = checked_states(rows, (d, o), f"[n, {d}] is needed (what the classifier sees) or [n, {o}]")
         return self.run.reward_of(rows[:, list(world.columns)] if rows.shape[1] == o else rows)
 

@@ -107,16 +107,21 @@ class Spaces:
             raise ObservationError(f"the observation has shape {raw.shape}; the space says {self._plain_shape}")
         return self._finite([raw])
 
+    def in_order(self, obs: Any) -> Any:
+        """The values of a table whose columns have names, in the order of the observation; all else as it is."""
+        if (table := named_table(obs)) is None:
+            return obs
+        try:
+            return by_name(table, self)[0]
+        except TableError as error:
+            raise ObservationError(f"the table of observations {error}") from None
+
     def rows(self, obs: Any) -> Floats:
         """One observation as [o], or flat ones [n, o] as they are; all finite, or an `ObservationError`.
 
         The columns of a table are found by their names, where it has some that fit.
         """
-        if (table := named_table(obs)) is not None:
-            try:
-                obs, _ = by_name(table, self)
-            except TableError as error:
-                raise ObservationError(f"the table of observations {error}") from None
+        obs = self.in_order(obs)
         if isinstance(obs, Mapping):
             return self.flatten(obs)
         if np.shape(obs) == self._plain_shape or np.ndim(obs) != 2 or np.shape(obs)[1] != self.obs_size:

@@ -25,6 +25,7 @@ import numpy as np
 import tyro
 from tyro.conf import UseAppendAction
 
+from mural.settings.stopping import succeeded
 from mural.storage import metrics
 from mural.study.processes import environment
 
@@ -177,7 +178,7 @@ def summary(folder: Path) -> dict[str, Any]:
     return {
         "task": config["task"], "method": config["method"], "seed": config["seed"], "name": folder.name,
         "steps": rows[-1]["step"] if rows else 0,
-        "stopped": len(success) >= 5 and float(np.mean(success[-5:])) >= SOLVED,
+        "stopped": succeeded(rows, SOLVED),
         "final_success": float(np.mean(success[-5:])) if success else None,
         "final_distance": rows[-1].get("eval/distance") if rows else None,
         "solved_at": solved,
