@@ -17,6 +17,9 @@ SETTINGS = {
     "sac.tau": 0.05,
     "sac.initial_temperature": 1e-4,  # so that values are those of the reward alone
     "sac.entropy_per_action": -10.0,
+    "sac.layer_norm": False,
+    "sac.scale_inputs": False,  # so that the critics can be asked about observations as they are
+    "loop.noise_correlation": 0.0,
     "loop.epoch_steps": 600,
     "loop.random_steps": 600,
     "loop.replay_size": 2400,
