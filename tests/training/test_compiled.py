@@ -122,6 +122,8 @@ def test_a_small_pool_is_uniform_over_the_old():
 class Clock(Part):
     """10 for each epoch that it has learned in, and the state's first entry."""
 
+    scaled = False
+
     def init(self, problem, *, key):
         return jnp.zeros(())
 

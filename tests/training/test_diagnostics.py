@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mural
-from mural.rewards import Classifier, Term
+from mural.rewards import Classifier, Term, metric
 from mural.training.diagnostics import BINS, FRESH, WINDOW, Diagnostics, calibration
 from tests.training import small
 
@@ -92,8 +92,13 @@ def test_state_round_trip(world):
     np.testing.assert_array_equal([again.low, again.high], [seen.low, seen.high])
 
 
+RAW = {"classifier": None, "half": None, "metric": metric.raw(2)}  # states of parts that keep none
+
+
 class Half(Classifier):
     """Says how many of the states lie on the right."""
+
+    scaled = False
 
     def probability(self, state, states):
         return (states[:, 0] > 0).astype(np.float32)
@@ -109,7 +114,7 @@ class Always(Classifier):
 def test_calibration_is_that_of_the_classifier(world):
     """Also where another part with a probability comes first."""
     terms = Term("novelty", 1.0, Always()), Term("classifier", 1.0, Half())
-    seen = Diagnostics(world).classifier(terms, {"classifier": None}, np.zeros((FRESH, 2), np.float32))
+    seen = Diagnostics(world).classifier(terms, RAW, np.zeros((FRESH, 2), np.float32))
     assert "calibration/brier" in seen
 
 
@@ -117,8 +122,8 @@ def test_held_out_examples_against_fresh_states(world):
     terms = (Term("half", 1.0, Half()),)
     seen = Diagnostics(world)
     assert len(world.held_out) == 4  # a tenth of 40
-    row = seen.classifier(terms, {"half": None}, np.full((FRESH, 2), -0.5, np.float32))
+    row = seen.classifier(terms, RAW, np.full((FRESH, 2), -0.5, np.float32))
     assert row["calibration/ece"] == row["calibration/brier"] == 0
-    fooled = seen.classifier(terms, {"half": None}, np.full((FRESH, 2), 0.5, np.float32))
+    fooled = seen.classifier(terms, RAW, np.full((FRESH, 2), 0.5, np.float32))
     assert fooled["calibration/brier"] == 0.5
     assert seen.classifier((), {}, np.zeros((4, 2))) == {}

@@ -168,8 +168,9 @@ class Said(Silent):
 
 
 def test_a_full_disk_does_not_stop_the_training(tmp_path):
-    agent = agent_of("sac", tmp_path).learn(120, progress=False)
+    agent = agent_of("sac", tmp_path).learn(300, progress=False)
     size = (tmp_path / "metrics.jsonl").stat().st_size
+    assert size > (tmp_path / "config.json").stat().st_size  # which has to fit
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     display = Said()
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, hard))
@@ -178,15 +179,15 @@ def test_a_full_disk_does_not_stop_the_training(tmp_path):
             agent.learn(120, display=display)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert agent.steps == 240
-    assert max(checkpoint.listing(tmp_path)) == 120
+    assert agent.steps == 420
+    assert max(checkpoint.listing(tmp_path)) == 300
     assert any("checkpoints are intact" in line and "tried again" in line for line in display.told)
     assert any("metrics.jsonl are intact" in line for line in display.told)
     agent.save(tmp_path / "elsewhere")
     assert arrays(mural.Agent.load(tmp_path / "elsewhere", env=small.Field())) == arrays(agent)
     loaded = mural.Agent.load(tmp_path, env=small.Field()).learn(120, progress=False)
     assert arrays(loaded) == arrays(agent)
-    assert [row["step"] for row in RunFolder(tmp_path).rows()] == [60, 120, 180, 240]
+    assert [row["step"] for row in RunFolder(tmp_path).rows()] == [60 * (e + 1) for e in range(7)]
 
 
 def test_without_any_checkpoint_none_is_said_to_be_intact(tmp_path):
@@ -289,7 +290,8 @@ def test_no_updates_at_all():
     before = {name: np.array(value) for name, value in before.items()}
     agent.learn(120, progress=False)
     for name, value in trees.flatten(agent.run.agent).items():
-        np.testing.assert_array_equal(value, before[name])
+        if not name.startswith("view"):  # taken from the first steps, not learned
+            np.testing.assert_array_equal(value, before[name])
 
 
 def test_a_replay_too_small_for_the_first_epochs():
