@@ -7,7 +7,13 @@ import numpy as np
 
 SAC = {"sac.hidden": [16, 16], "sac.batch_size": 16}
 LOOP = {"loop.epoch_steps": 60, "loop.random_steps": 60, "loop.steps_per_call": 20, "loop.replay_size": 300}
-WATCH = {"watch.eval_episodes": 1, "watch.checkpoint_every": 1, "watch.tensorboard": False, "watch.picture_every": 0}
+WATCH = {
+    "watch.eval_episodes": 1,
+    "watch.eval_every": 1,
+    "watch.checkpoint_every": 1,
+    "watch.tensorboard": False,
+    "watch.picture_every": 0,
+}
 SETTINGS: dict[str, Any] = SAC | LOOP | WATCH | {"loop.updates_per_step": 0.2}
 
 CLASSIFIER = {

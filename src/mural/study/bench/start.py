@@ -82,7 +82,7 @@ def whole(command: Sequence[str], threads: int) -> Row:
     with processes.spawn(command, threads) as process:
         process.communicate()
     if process.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with code {process.returncode}.")
+        raise processes.WorkerError(f"{' '.join(command)} ended with code {process.returncode}.")
     return {"wall": time.monotonic() - begun, "cpu": children() - before}
 
 
