@@ -1,6 +1,7 @@
 """Files of a run that were damaged, lost, or written by other versions: each has a sentence, none a traceback."""
 
 import json
+import resource
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import mural
 from mural.atomic import replacing
 from mural.storage import disk
-from mural.storage.disk import DamagedFileError
+from mural.storage.disk import DamagedFileError, OutOfSpaceError
 from mural.storage.folder import RunFolder, RunFolderError
 from mural.storage.metrics import MetricsError
 from mural.training.callbacks import Silent
@@ -130,5 +131,13 @@ def test_damaged_settings(folder, text, why):
 def test_json_is_written_wholly_and_read_back(tmp_path):
     disk.write_json(tmp_path / "a" / "x.json", {"a": np.arange(2), "b": tmp_path})
     assert disk.read_json(tmp_path / "a" / "x.json") == {"a": [0, 1], "b": str(tmp_path)}
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+    try:
+        with pytest.raises(OutOfSpaceError, match=r"x\.json needs .* then resume the run"):
+            disk.write_json(tmp_path / "a" / "x.json", "x" * 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert disk.read_json(tmp_path / "a" / "x.json")["a"] == [0, 1]  # as it was
     with pytest.raises(DamagedFileError, match="missing"):
         disk.read_json(tmp_path / "none.json")

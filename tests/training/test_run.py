@@ -168,9 +168,8 @@ class Said(Silent):
 
 
 def test_a_full_disk_does_not_stop_the_training(tmp_path):
-    agent = agent_of("sac", tmp_path).learn(300, progress=False)
-    size = (tmp_path / "metrics.jsonl").stat().st_size
-    assert size > (tmp_path / "config.json").stat().st_size  # which has to fit
+    agent = agent_of("sac", tmp_path).learn(120, progress=False)
+    size = max((tmp_path / name).stat().st_size for name in ("metrics.jsonl", "config.json"))  # settings still fit
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     display = Said()
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, hard))

@@ -58,7 +58,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write a file of JSON, wholly or not at all; arrays become lists, and what JSON cannot hold becomes text."""
     text = json.dumps(value, indent=1, default=lambda x: x.tolist() if isinstance(x, np.ndarray) else str(x)) + "\n"
-    with replacing(path) as scratch:
+    with room_for(path.name, len(text), path.parent, OutOfSpaceError), replacing(path) as scratch:
         write(scratch, text.encode())
 
 
