@@ -164,7 +164,7 @@ RULES: tuple[Rule, ...] = (
         preset="fast",
     ),
     Rule(
-        {"sac.entropy_when_found": -1.0},
+        {"sac.entropy_when_found": -0.5},
         "docs/experiments.md: the mode of the policy then does what its samples do",
         preset="fast",
     ),

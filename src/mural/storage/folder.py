@@ -7,6 +7,7 @@ import io
 import os
 import platform
 import shlex
+import subprocess
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -89,7 +90,7 @@ class RunFolder:
             count = 0 if examples is None else len(examples.states)
             with replacing(self.path / HELD_OUT) as scratch, scratch.open("wb") as file:
                 np.savez(file, states=held_out, examples=np.array(count))
-        disk.write_json(self.path / "versions.json", versions())
+        disk.write_json(self.path / "versions.json", versions() | commit())
         disk.write_json(self.config_path, to_dict(config))  # last: a folder with settings is a run
 
     def config(self) -> RunConfig:
@@ -180,3 +181,16 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+def commit() -> dict[str, str]:
+    """The commit of the checkout that this package runs from, if it runs from one; "+" after it if files differ."""
+    here = Path(__file__).parent
+    try:
+        head, changed = (
+            subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, timeout=10, check=True).stdout
+            for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+        )
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    return {"commit": head.strip() + ("+" if changed.strip() else "")}
