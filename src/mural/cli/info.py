@@ -66,6 +66,6 @@ def devices() -> str:
 
 def cache_folder() -> str:
     """Where compiled programs are kept between processes."""
-    if importlib.util.find_spec("mural.cache") is None:
-        return "none"
-    return str(importlib.import_module("mural.cache").folder() or "none")
+    from mural import cache
+
+    return str(cache.folder() or "none")

@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
-from mural import trees
+from mural import cache, trees
 from mural.atomic import replacing
 from mural.errors import MuralError
 from mural.limits import broken
@@ -93,6 +93,7 @@ class OutcomeReward:
         rows = checked_states(examples, widths, "[m, d] is needed: m states in which the task is done", "examples")
         self._problem = Problem(rows.shape[1], 0, rows)
         self._memory = Memory(int(memory), rows.shape[1])
+        cache.enable()
         self._parts = total.init(self._terms, self._problem, key=total.first_keys(self.seed)[1])
 
     @property

@@ -30,7 +30,7 @@ MOMENTS = {
     "updated": "mural train to the first step of an updated policy",
     "learned": "mural train to the end of the first epoch that learns",
 }
-AT_MOST = {"learned": 6.0}  # seconds, for a second process on an idle core
+AT_MOST = {"learning": 6.0, "learned": 6.0}  # seconds, for a second process on an idle core
 COMMANDS = {
     "import mural": [sys.executable, "-c", "import mural"],
     "mural --help": [sys.executable, "-m", "mural", "--help"],
