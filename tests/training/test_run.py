@@ -168,7 +168,7 @@ class Said(Silent):
 
 
 def test_a_full_disk_does_not_stop_the_training(tmp_path):
-    agent = agent_of("sac", tmp_path).learn(120, progress=False)
+    agent = agent_of("sac", tmp_path).learn(300, progress=False)
     size = max((tmp_path / name).stat().st_size for name in ("metrics.jsonl", "config.json"))  # settings still fit
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     display = Said()
