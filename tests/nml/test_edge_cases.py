@@ -208,7 +208,7 @@ def test_bad_options_of_meta_nml(options, advice):
 @pytest.mark.parametrize(
     ("options", "advice"),
     [
-        ({"model": "forest"}, "use 'logistic' or 'mlp'"),
+        ({"model": "forest"}, "use 'logistic', 'mlp' or 'kernel'"),
         ({"l2": 0.0}, "must be above 0"),
         ({"l2": np.nan}, "must be above 0"),
         ({"features": lambda rows: rows[:3]}, "one row per input"),
