@@ -66,5 +66,5 @@ def test_resolve():
     assert proposals.resolve("box") is proposals.box
     own = lambda key, data, count: data.x[:count]  # noqa: E731
     assert proposals.resolve(own) is own
-    with pytest.raises(ValueError, match=r"'spiral' is not known: use one of auto, box, pairs, or a function"):
+    with pytest.raises(ValueError, match=r"'spiral' is unknown: use one of auto, box, pairs, or a function"):
         proposals.resolve("spiral")
