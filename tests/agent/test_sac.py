@@ -229,6 +229,18 @@ def test_target_entropy_falls_once_success_is_found():
     assert [sac.entropy_target(config, found, 8) for found in (0.0, 0.5, 1.0)] == [-2, -5, -8]
 
 
+def test_the_average_follows_the_policy(state, batch):
+    """a ← a + 0.1 (π − a) with each update; without averaging there is none."""
+    config = dataclasses.replace(CONFIG, averaging=0.1)
+    fresh = init(config, OBS, ACTIONS, key=jax.random.key(0))
+    after, _ = update(config, fresh, batch, key=jax.random.key(1))
+    for start, end, average in zip(
+        *(jax.tree.leaves(p) for p in (fresh.policy, after.policy, after.average)), strict=True
+    ):
+        np.testing.assert_allclose(average, 0.9 * start + 0.1 * end, atol=1e-6)
+    assert state.average == ()
+
+
 def test_the_policy_climbs_q_with_entropy(state, batch):
     """One update of the policy lowers α log π − min Q on the same noise."""
     key = jax.random.split(jax.random.key(9))[1]

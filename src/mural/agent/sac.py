@@ -54,6 +54,9 @@ class SAC:
     """Normalise the hidden layers of the critics."""
     n_step: PositiveInt = 1
     """Steps whose rewards are summed before the critic estimates the rest."""
+    averaging: Annotated[float, ABOVE_ZERO_TO_ONE] = 1.0
+    """How far the policy that is evaluated and exported moves towards the learning one with each update. Below 1 it is
+    a running average of its weights, which does not waver from epoch to epoch; 1: it is the learning one."""
     scale_inputs: bool = False
     """Scale observations for policy and critics: by the space's bounds, or by what was seen first."""
     motion: bool = False
@@ -72,6 +75,7 @@ class SACState(NamedTuple):
     log_temperature: Array
     optimisers: tuple[optax.OptState, optax.OptState, optax.OptState]  # of policy, critics, temperature
     view: View
+    average: Params  # of the policy's weights over the late updates; () if it is not asked for
     found: Array  # share of the late episodes that ended in success, as the classifier sees it
 
 
@@ -102,9 +106,10 @@ def init(config: SAC, obs_size: int, action_size: int, *, key: Array) -> SACStat
     sizes = (inputs + action_size, *config.hidden, 1)
     critics = mlp.init(sizes, key=key_1), mlp.init(sizes, key=key_2)
     targets = jax.tree.map(jnp.copy, critics)
+    average = jax.tree.map(jnp.copy, policy) if config.averaging < 1 else ()
     log_temperature = jnp.log(jnp.asarray(config.initial_temperature, jnp.float32))
     optimisers = descent.ADAM.init(policy), descent.ADAM.init(critics), descent.ADAM.init(log_temperature)
-    return SACState(policy, critics, targets, log_temperature, optimisers, views.raw(obs_size), jnp.zeros(()))
+    return SACState(policy, critics, targets, log_temperature, optimisers, views.raw(obs_size), average, jnp.zeros(()))
 
 
 def entropy_target(config: SAC, found: Array | float, action_size: int) -> Array | float:
@@ -239,9 +244,10 @@ def update(
         log_temperature, temperature_optimiser = descent.step(fit, surplus, config.learning_rate)
 
     targets = jax.tree.map(lambda t, c: t + config.tau * (c - t), state.targets, critics)
+    average = jax.tree.map(lambda a, p: a + config.averaging * (p - a), state.average, policy if state.average else ())
     info |= {"policy_loss": loss, "entropy": -log_pi, "temperature": temperature(config, state)}
     optimisers = policy_optimiser, critic_optimiser, temperature_optimiser
-    return SACState(policy, critics, targets, log_temperature, optimisers, state.view, state.found), info
+    return SACState(policy, critics, targets, log_temperature, optimisers, state.view, average, state.found), info
 
 
 def updates(

@@ -21,6 +21,7 @@ from mural.agent.replay import COLUMNS, Rows
 from mural.agent.sac import SACState
 from mural.errors import MuralError
 from mural.inputs.world import World, require
+from mural.nml.mlp import Params
 from mural.rewards import Experience, NotOfStatesError, find_method, total
 from mural.rewards.base import STATES, Recent
 from mural.settings.config import ConfigError, RunConfig, epoch_steps
@@ -105,13 +106,14 @@ class Run:
 
     @property
     def policy(self) -> NumpyPolicy:
-        """The current policy, in NumPy; copied from the agent only when that has changed."""
-        agent = self.agent
-        if self._policy is None or self._policy[0] is not agent:
-            layers = [(np.asarray(layer.w), np.asarray(layer.b)) for layer in agent.policy]
-            view = np.stack([np.asarray(v) for v in agent.view])
-            self._policy = agent, NumpyPolicy(layers, view, self.config.sac.motion)
+        """The policy that is evaluated and exported; copied from the agent only when that has changed."""
+        if self._policy is None or self._policy[0] is not self.agent:
+            self._policy = self.agent, self._in_numpy(self.agent.average or self.agent.policy)
         return self._policy[1]
+
+    def _in_numpy(self, weights: Params) -> NumpyPolicy:
+        layers = [(np.asarray(layer.w), np.asarray(layer.b)) for layer in weights]
+        return NumpyPolicy(layers, np.stack([np.asarray(v) for v in self.agent.view]), self.config.sac.motion)
 
     @property
     def learned(self) -> bool:
@@ -212,7 +214,9 @@ class Run:
         infos = []
         keys = jax.random.split(key_updates, self.calls)
         for c in range(self.calls):
-            act = policy_actions(self._timed("update", lambda: self.policy), noise)  # waits for the last call's updates
+            act = policy_actions(
+                self._timed("update", self._in_numpy, self.agent.policy), noise
+            )  # waits for the last call's updates
             block = self._timed("collect", self.collector.collect, self.call_rows, act, cut=c == self.calls - 1)
             self._keep(block)
             self.agent, self.replay, info = self._timed(
