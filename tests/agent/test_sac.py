@@ -234,9 +234,8 @@ def test_the_average_follows_the_policy(state, batch):
     config = dataclasses.replace(CONFIG, averaging=0.1)
     fresh = init(config, OBS, ACTIONS, key=jax.random.key(0))
     after, _ = update(config, fresh, batch, key=jax.random.key(1))
-    for start, end, average in zip(
-        *(jax.tree.leaves(p) for p in (fresh.policy, after.policy, after.average)), strict=True
-    ):
+    weights = [jax.tree.leaves(p) for p in (fresh.policy, after.policy, after.average)]
+    for start, end, average in zip(*weights, strict=True):
         np.testing.assert_allclose(average, 0.9 * start + 0.1 * end, atol=1e-6)
     assert state.average == ()
 

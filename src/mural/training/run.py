@@ -120,8 +120,6 @@ class Run:
         """Whether the reward has been learned at all."""
         return self.epoch > self.random_epochs
 
-    # One epoch
-
     def advance(self, progress: Callable[[int], None] = lambda step: None) -> Row:
         """The next epoch; returns its row of metrics. Everything random in it derives from the seed and its number."""
         self._require_whole()
@@ -214,9 +212,8 @@ class Run:
         infos = []
         keys = jax.random.split(key_updates, self.calls)
         for c in range(self.calls):
-            act = policy_actions(
-                self._timed("update", self._in_numpy, self.agent.policy), noise
-            )  # waits for the last call's updates
+            policy = self._timed("update", self._in_numpy, self.agent.policy)  # waits for the last call's updates
+            act = policy_actions(policy, noise)
             block = self._timed("collect", self.collector.collect, self.call_rows, act, cut=c == self.calls - 1)
             self._keep(block)
             self.agent, self.replay, info = self._timed(
