@@ -310,9 +310,10 @@ def test_an_environment_without_time_limit_is_said():
 
 
 def test_the_policy_is_copied_only_when_its_weights_change():
+    """What is evaluated and exported is the average, where there is one; what collects is the learning policy."""
     run = agent_of("sac").run
     first = run.policy
     assert run.policy is first
-    run.agent = run.agent._replace(policy=jax.tree.map(lambda weights: weights + 1, run.agent.policy))
+    run.agent = run.agent._replace(average=jax.tree.map(lambda weights: weights + 1, run.agent.average))
     assert run.policy is not first
     np.testing.assert_array_equal(run.policy.layers[0][0], first.layers[0][0] + 1)
