@@ -180,6 +180,7 @@ def summary(folder: Path) -> dict[str, Any]:
         "steps": rows[-1]["step"] if rows else 0,
         "stopped": succeeded(rows, SOLVED),
         "final_success": float(np.mean(success[-5:])) if success else None,
+        "success_of_last_ten": float(np.mean(success[-10:])) if success else None,
         "final_distance": rows[-1].get("eval/distance") if rows else None,
         "solved_at": solved,
         "curves": {name: curve(rows, name) for name in CURVES},
