@@ -21,7 +21,7 @@ SOURCE, DRAWING, PAGE = ROOT / "src" / "mural", ROOT / "docs" / "rooms.svg", ROO
 BEGIN, END = "<!-- rooms.py writes from here -->", "<!-- to here -->"
 WIDTH, MARGIN, GAP, LINE = 760, 70, 26, 17  # pixels; exceptions are drawn in the right margin
 BESIDE = 3  # boxes in a row that are wide enough for a sentence
-LETTER = 6.6  # pixels, about, of a letter in the sentences
+LETTER = 7.2  # pixels, about, of a letter in the sentences
 
 
 def contracts(kind: str) -> list[dict[str, Any]]:
@@ -86,12 +86,13 @@ def drawing() -> str:
         words = {
             room: textwrap.wrap(sentence(source(room)).replace("`", ""), letters) if told_here else [] for room in layer
         }
+        name = "room" if told_here else "leaf"
         height = 34 + LINE * max(map(len, words.values()))
         for i, room in enumerate(layer):
             x = 20 + i * (width + GAP)
             places[room] = x + width, y + height / 2
             parts.append(f'<rect x="{x:.0f}" y="{y}" width="{width:.0f}" height="{height}" rx="6"/>')
-            parts.append(f'<text class="room" x="{x + 10:.0f}" y="{y + 22}">{room}</text>')
+            parts.append(f'<text class="{name}" x="{x + 10:.0f}" y="{y + 22}">{room}</text>')
             for n, line in enumerate(words[room], start=1):
                 parts.append(f'<text x="{x + 10:.0f}" y="{y + 23 + n * LINE}">{escape(line, quote=False)}</text>')
         count = max(len(above), len(layer)) if above else 0
@@ -115,6 +116,7 @@ def drawing() -> str:
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH + 40 + MARGIN} {y}">',
             "<style>text { font: 13px sans-serif; fill: #333 } .room { font: bold 16px sans-serif; fill: #111 }",
+            ".leaf { font: bold 11px sans-serif; fill: #111 }",
             "rect { fill: #f4f6fa; stroke: #7a8aa0 } path { fill: none; stroke-width: 1.6 }",
             ".arrow { stroke: #30638e; marker-end: url(#head) }",
             ".exception { stroke: #c0392b; stroke-dasharray: 5 4; marker-end: url(#red) }</style>",

@@ -19,7 +19,7 @@ def test_the_drawing_and_the_tables_are_up_to_date():
 
 def test_the_drawing_has_every_room_in_its_layer():
     tree = ET.fromstring(rooms.drawing())
-    texts = [text for text in tree.iter("{http://www.w3.org/2000/svg}text") if text.get("class") == "room"]
+    texts = [text for text in tree.iter("{http://www.w3.org/2000/svg}text") if text.get("class") in ("room", "leaf")]
     height = {text.text: int(text.get("y")) for text in texts}
     order = [{height[room] for room in layer} for layer in rooms.layers()]
     assert all(len(level) == 1 for level in order)
