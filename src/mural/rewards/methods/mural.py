@@ -77,7 +77,7 @@ class NMLClassifier(NMLPart):
     """Where the query tasks inside D come from: all of it (paper), or its replay states only (released code)."""
     learning_rate: PositiveFloat = 1e-3
     """Of Adam in the outer loop."""
-    first_epochs: NotNegativeInt = 30
+    first_epochs: NotNegativeInt = 10
     """Meta-epochs before the first rewards."""
     epochs: NotNegativeInt = 1
     """Meta-epochs per epoch after that."""
