@@ -27,7 +27,7 @@ $(STAMP): pyproject.toml
 # Learn the zigzag maze from examples alone: a few minutes on two cores, then a picture. Figures of the paper: mural figure all.
 demo: setup
 	rm -rf demo/zigzag
-	$(BIN)/mural train zigzag-maze --seed 0 --out demo/zigzag --stop-at-success 0.9
+	$(BIN)/mural train zigzag-maze --seed 10 --steps 100000 --out demo/zigzag --stop-at-success 0.9
 	$(BIN)/mural eval demo/zigzag --episodes 20 --picture demo/zigzag.png
 
 # For people at work; `make test` is the whole of it.
