@@ -131,6 +131,22 @@ def test_td_loss_by_hand(state, batch):
     assert float(info["q"]) == pytest.approx(q(state.critics[0], batch.obs, batch.action).mean(), rel=1e-4, abs=1e-5)
 
 
+def test_values_relative_to_a_base(state, batch):
+    """Networks that say Q − base have the loss of networks that say Q, at time limits and at terminations."""
+    key, base = jax.random.key(5), -3.5
+
+    def raised(critics):
+        return tuple((*critic[:-1], critic[-1]._replace(b=critic[-1].b + base)) for critic in critics)
+
+    assert 0 < np.mean(np.asarray(batch.discount) == 0) < 1
+    expected, whole = td_loss(
+        raised(state.critics), CONFIG, state._replace(targets=raised(state.targets)), batch, key=key
+    )
+    loss, info = td_loss(state.critics, CONFIG, state._replace(base=jnp.float32(base)), batch, key=key)
+    assert float(loss) == pytest.approx(float(expected), rel=1e-4)
+    assert float(info["q"]) == pytest.approx(float(whole["q"]), rel=1e-4)
+
+
 def test_the_target_is_not_differentiated(state, batch):
     """dL/dQ of the output bias is the mean error: a gradient through y would add to it."""
     gradient, _ = jax.grad(td_loss, has_aux=True)(state.targets, CONFIG, state, batch, key=jax.random.key(5))

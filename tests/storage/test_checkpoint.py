@@ -148,7 +148,7 @@ def test_later_checkpoints_do_not_push_out_the_one_just_saved(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("version", "error", "told"), [(3, NewerFormatError, "update mural-rl"), (1, OlderFormatError, "that wrote it")]
+    ("version", "error", "told"), [(4, NewerFormatError, "update mural-rl"), (2, OlderFormatError, "that wrote it")]
 )
 def test_other_formats(tmp_path, version, error, told):
     save(tmp_path, 1)
@@ -157,7 +157,7 @@ def test_other_formats(tmp_path, version, error, told):
         lambda: checkpoint.load_latest(tmp_path),
         lambda: checkpoint.load(tmp_path / "checkpoints/0000000002"),
     ):
-        with pytest.raises(error, match=rf"format version {version} and this program reads version 2: .*{told}"):
+        with pytest.raises(error, match=rf"format version {version} and this program reads version 3: .*{told}"):
             load()
 
 

@@ -1,6 +1,7 @@
 """Soft actor-critic: twin critics, a tanh-Gaussian policy, a learned temperature. Pure functions on a pytree.
 
 y = R + γᵐ [ min_j Q̄_j(s′, a′) − α log π(a′|s′) ],  a′ ~ π(·|s′)
+Q may be learned relative to a base: Q = base + network, base = the replay's mean reward for ever.
 L_Q = Σ_j ½ E (Q_j(s, a) − y)²      L_π = E [ α log π(a|s) − min_j Q_j(s, a) ]      L_α = −log α · E [ log π + H̄ ]
 """
 
@@ -57,6 +58,9 @@ class SAC:
     averaging: Annotated[float, ABOVE_ZERO_TO_ONE] = 1.0
     """How far the policy that is evaluated and exported moves towards the learning one with each update. Below 1 it is
     a running average of its weights, which does not waver from epoch to epoch; 1: it is the learning one."""
+    relative: bool = False
+    """Let the critics learn values relative to getting the replay's mean reward for ever: what all states have in
+    common need not be learned, nor learned again whenever the reward changes."""
     scale_inputs: bool = False
     """Scale observations for policy and critics: by the space's bounds, or by what was seen first."""
     motion: bool = False
@@ -76,6 +80,7 @@ class SACState(NamedTuple):
     optimisers: tuple[optax.OptState, optax.OptState, optax.OptState]  # of policy, critics, temperature
     view: View
     average: Params  # of the policy's weights over the late updates; () if it is not asked for
+    base: Array  # value that the critics' outputs are relative to
     found: Array  # share of the late episodes that ended in success, as the classifier sees it
 
 
@@ -109,7 +114,8 @@ def init(config: SAC, obs_size: int, action_size: int, *, key: Array) -> SACStat
     average = jax.tree.map(jnp.copy, policy) if config.averaging < 1 else ()
     log_temperature = jnp.log(jnp.asarray(config.initial_temperature, jnp.float32))
     optimisers = descent.ADAM.init(policy), descent.ADAM.init(critics), descent.ADAM.init(log_temperature)
-    return SACState(policy, critics, targets, log_temperature, optimisers, views.raw(obs_size), average, jnp.zeros(()))
+    view, zero = views.raw(obs_size), jnp.zeros(())
+    return SACState(policy, critics, targets, log_temperature, optimisers, view, average, base=zero, found=zero)
 
 
 def entropy_target(config: SAC, found: Array | float, action_size: int) -> Array | float:
@@ -160,11 +166,12 @@ def td_loss(critics: Critics, config: SAC, state: SACState, batch: Batch, *, key
     """L_Q: the squared error to the soft n-step target."""
     next_action, next_log_pi = act(state.policy, batch.next_obs, key=key)
     future = pessimistic(state.targets, batch.next_obs, next_action, config.layer_norm)
-    y = batch.returns + batch.discount * (future - temperature(config, state) * next_log_pi)
+    future = state.base + future - temperature(config, state) * next_log_pi
+    y = batch.returns + batch.discount * future - state.base
     y = jax.lax.stop_gradient(y)
     values = [q_values(critic, batch.obs, batch.action, config.layer_norm) for critic in critics]
     loss = sum((0.5 * jnp.mean((q - y) ** 2) for q in values), jnp.zeros(()))
-    return loss, {"critic_loss": loss, "q": jnp.mean(values[0])}
+    return loss, {"critic_loss": loss, "q": state.base + jnp.mean(values[0])}
 
 
 @dataclass(frozen=True)
@@ -246,8 +253,13 @@ def update(
     targets = jax.tree.map(lambda t, c: t + config.tau * (c - t), state.targets, critics)
     average = jax.tree.map(lambda a, p: a + config.averaging * (p - a), state.average, policy if state.average else ())
     info |= {"policy_loss": loss, "entropy": -log_pi, "temperature": temperature(config, state)}
-    optimisers = policy_optimiser, critic_optimiser, temperature_optimiser
-    return SACState(policy, critics, targets, log_temperature, optimisers, state.view, average, state.found), info
+    return state._replace(
+        policy=policy,
+        targets=targets,
+        log_temperature=log_temperature,
+        optimisers=(policy_optimiser, critic_optimiser, temperature_optimiser),
+        average=average,
+    ), info
 
 
 def updates(

@@ -29,7 +29,7 @@ from mural.atomic import sync_folder
 from mural.errors import ArgumentError, MuralError
 from mural.storage import disk
 
-FORMAT, VERSION = "mural-checkpoint", 2
+FORMAT, VERSION = "mural-checkpoint", 3
 MANIFEST, SUFFIX = "manifest.json", ".safetensors"
 SAVING, REPLACED, REMOVED = ".saving", ".replaced", ".removed"  # what a save may leave behind when it is killed
 

@@ -208,6 +208,9 @@ class Run:
         else:
             kept = np.asarray(self.replay.rows.reward).reshape(-1)[np.asarray(plan.pool)[: int(plan.size)]]
             row = {"reward/mean": float(kept.mean()), "reward/above_half": float((kept > 0.5).mean())}
+        if self.config.sac.relative:
+            base = row["reward/mean"] / (1 - self.config.sac.gamma)
+            self.agent = self.agent._replace(base=jnp.asarray(base, jnp.float32))
         noise = self._noise(rng)
         infos = []
         keys = jax.random.split(key_updates, self.calls)
