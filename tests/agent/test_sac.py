@@ -49,6 +49,9 @@ def batch():
         before=jnp.asarray(rng.normal(size=(6, OBS)), jnp.float32),
         next_before=jnp.asarray(rng.normal(size=(6, OBS)), jnp.float32),
         first_discount=jnp.asarray([0.99, 0.99, 0.99, 0.99, 0.99, 0.0], jnp.float32),
+        between=jnp.asarray(rng.normal(size=(2, 6, OBS)), jnp.float32),
+        between_before=jnp.zeros((2, 6, OBS)),
+        between_discount=jnp.asarray([[0.9, 0.9, 0.0, 0.9, 0.9, 0.9], [0.8, 0.8, 0.0, 0.0, 0.8, 0.8]], jnp.float32),
     )
 
 
@@ -129,6 +132,19 @@ def test_td_loss_by_hand(state, batch):
     loss, info = td_loss(state.critics, CONFIG, state, batch, key=key)
     assert float(loss) == pytest.approx(expected, rel=1e-4)
     assert float(info["q"]) == pytest.approx(q(state.critics[0], batch.obs, batch.action).mean(), rel=1e-4, abs=1e-5)
+
+
+def test_the_states_on_the_way_are_worth_their_entropy(state, batch):
+    """y of three steps is that of the rewards alone, plus α Σ_k γᵏ (−log π(a_k|s_k)) with fresh actions a_k."""
+    three = dataclasses.replace(CONFIG, n_step=3)
+    key_next, key_between = jax.random.split(jax.random.key(5))
+    _, log_pi = act(state.policy, batch.between.reshape(12, OBS), key=key_between)
+    worth = np.exp(-0.7) * np.sum(np.asarray(batch.between_discount) * -np.asarray(log_pi).reshape(2, 6), axis=0)
+    richer = batch._replace(returns=batch.returns + worth)
+    expected, _ = td_loss(state.critics, CONFIG, state, richer, key=key_next)
+    loss, _ = td_loss(state.critics, three, state, batch, key=jax.random.key(5))
+    assert float(loss) == pytest.approx(float(expected), rel=1e-4)
+    assert np.abs(worth).max() > 0.1
 
 
 def test_values_relative_to_a_base(state, batch):

@@ -97,8 +97,6 @@ def test_methods_that_are_no_reward_of_states(method):
 def test_the_policy_and_the_environment_are_not_there():
     with pytest.raises(NotOfStatesError, match="learns from next_obs and policy"):
         mural.OutcomeReward(EXAMPLES, "vice", {"classifier.policy_term": True})
-    with pytest.raises(NotOfStatesError, match="'environment' depends on env_reward"):
-        mural.OutcomeReward(EXAMPLES, "mural", {"env_scale": 1.0})
 
 
 @pytest.mark.parametrize(("method", "units"), [("mural", "spread"), ("vice", "raw"), ("cnml", "raw")])

@@ -164,10 +164,15 @@ def pessimistic(critics: Critics, obs: Array, action: Array, layer_norm: bool) -
 
 def td_loss(critics: Critics, config: SAC, state: SACState, batch: Batch, *, key: Array) -> tuple[Array, Info]:
     """L_Q: the squared error to the soft n-step target."""
-    next_action, next_log_pi = act(state.policy, batch.next_obs, key=key)
+    key_next, key_between = jax.random.split(key) if config.n_step > 1 else (key, key)
+    next_action, next_log_pi = act(state.policy, batch.next_obs, key=key_next)
     future = pessimistic(state.targets, batch.next_obs, next_action, config.layer_norm)
     future = state.base + future - temperature(config, state) * next_log_pi
     y = batch.returns + batch.discount * future - state.base
+    if config.n_step > 1:  # the states on the way are worth their entropy too
+        _, log_pi = act(state.policy, batch.between.reshape(-1, batch.obs.shape[-1]), key=key_between)
+        entropies = batch.between_discount * -log_pi.reshape(batch.between_discount.shape)
+        y = y + temperature(config, state) * jnp.sum(entropies, axis=0)
     y = jax.lax.stop_gradient(y)
     values = [q_values(critic, batch.obs, batch.action, config.layer_norm) for critic in critics]
     loss = sum((0.5 * jnp.mean((q - y) ** 2) for q in values), jnp.zeros(()))
@@ -217,6 +222,7 @@ def seen(config: SAC, view: View, batch: Batch) -> Batch:
         obs=see(batch.obs, batch.before),
         next_obs=see(batch.next_obs, batch.next_before),
         first_obs=see(batch.first_obs, batch.obs),
+        between=jax.vmap(see)(batch.between, batch.between_before),
     )
 
 

@@ -98,7 +98,7 @@ def build(
 
     A run that goes on passes `held_out`, the examples that it kept back when it began; then no others are kept back.
     """
-    terms = config.reward.terms()
+    terms = config.terms
     total.check(terms)
     first = make_env(config.task) if env is None else env
     more = config.loop.environments - 1
@@ -137,7 +137,7 @@ def build(
             f"it counts {instead}",
             stacklevel=3,
         )
-    return World((first, *copies), spaces, found, kept_back, _problem(spaces, found, task), horizon)
+    return World((first, *copies), spaces, found, kept_back, _problem(spaces, found, first), horizon)
 
 
 def split(examples: SuccessExamples, share: float, seed: int) -> tuple[SuccessExamples, NDArray[np.float32]]:
@@ -150,15 +150,26 @@ def split(examples: SuccessExamples, share: float, seed: int) -> tuple[SuccessEx
     return SuccessExamples(examples.states[rest], whole, examples.provenance), examples.states[back]
 
 
-def _problem(spaces: Spaces, examples: SuccessExamples | None, task: Any) -> Problem:
+def _plane(env: Env) -> NDArray[np.float32] | None:
+    """Corners [2, 2] of the plane that a task declares, if its observations are not wrapped into others."""
+    task = env.unwrapped
+    plane = getattr(task, "plane", None)
+    if isinstance(plane, tasks.Plane) and env.observation_space == task.observation_space:
+        return np.asarray([plane.low, plane.high], np.float32)
+    return None
+
+
+def _problem(spaces: Spaces, examples: SuccessExamples | None, env: Env) -> Problem:
+    task, plane = env.unwrapped, _plane(env)
     if examples is None:
-        return Problem(spaces.obs_size, spaces.action_size, np.zeros((0, len(spaces.columns)), np.float32))
+        none = np.zeros((0, len(spaces.columns)), np.float32)
+        return Problem(spaces.obs_size, spaces.action_size, none, plane=plane)
     if hasattr(task, "distance") and examples.observations is not None:
         away = task.distance(np.asarray(examples.observations, np.float64))
     else:  # the task cannot measure states: the most central example stands for the goal
         away = np.linalg.norm(examples.states - examples.states.mean(axis=0), axis=1)
     goal = examples.states[int(np.argmin(away))]
-    return Problem(spaces.obs_size, spaces.action_size, examples.states, examples.observations, goal)
+    return Problem(spaces.obs_size, spaces.action_size, examples.states, examples.observations, goal, plane)
 
 
 def require(spec: MethodSpec, reported: dict[str, float]) -> None:

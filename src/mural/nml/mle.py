@@ -59,6 +59,16 @@ def update(
     return descent.step(state, gradient, learning_rate, config.weight_decay), {"loss": loss}
 
 
+@partial(jax.jit, static_argnums=(0, 3))
+def steps(
+    config: MLE, state: Fit, data: Data, count: int, learning_rate: Array | float, *, key: Array
+) -> tuple[Fit, dict[str, Array]]:
+    """`count` steps, each on a random batch."""
+    key_rows, key_mix = jax.random.split(key)
+    order = jax.random.randint(key_rows, (count, config.batch_size), 0, data.x.shape[0])
+    return _steps(config, state, data, order, learning_rate, key=key_mix)
+
+
 @partial(jax.jit, static_argnums=0)
 def epoch(
     config: MLE, state: Fit, data: Data, learning_rate: Array | float, *, key: Array
@@ -68,10 +78,17 @@ def epoch(
     size = min(config.batch_size, n)
     key_order, key_mix = jax.random.split(key)
     order = jax.random.permutation(key_order, n)[: n // size * size].reshape(-1, size)
+    return _steps(config, state, data, order, learning_rate, key=key_mix)
+
+
+def _steps(
+    config: MLE, state: Fit, data: Data, order: Array, learning_rate: Array | float, *, key: Array
+) -> tuple[Fit, dict[str, Array]]:
+    """A step for each batch of rows, `order` [steps, batch]."""
 
     def one(state: Fit, xs: tuple[Array, Array]) -> tuple[Fit, dict[str, Array]]:
         rows, key = xs
         batch = Data(data.x[rows], data.y[rows], data.represents[rows])
         return update(config, state, batch, learning_rate, key=key)
 
-    return jax.lax.scan(one, state, (order, jax.random.split(key_mix, order.shape[0])))
+    return jax.lax.scan(one, state, (order, jax.random.split(key, order.shape[0])))

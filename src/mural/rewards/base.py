@@ -43,6 +43,8 @@ class Problem:
     """The same examples as whole observations [m, o], where those are known."""
     goal: np.ndarray | None = None
     """The true goal as a state [d], for oracle methods: the example nearest to it."""
+    plane: np.ndarray | None = None
+    """Lower and upper corner [2, 2] of the plane of places, where the task declares one."""
 
     @property
     def state_size(self) -> int:

@@ -23,8 +23,12 @@ def none(shape: tuple[int, ...] = ()) -> Moments:
     return Moments(jnp.zeros(()), jnp.zeros(shape), jnp.zeros(shape))
 
 
-def extend(seen: Moments, values: Array) -> Moments:
-    """The moments of all values so far and of `values` [n, ...] together (the pairwise formula of Chan et al.)."""
+def extend(seen: Moments, values: Array, forget: float = 0.0) -> Moments:
+    """The moments of all values so far and of `values` [n, ...] together (the pairwise formula of Chan et al.).
+
+    `forget` is the share of what was seen so far that counts no longer: above 0 it is a running average.
+    """
+    seen = Moments((1 - forget) * seen.n, seen.mean, (1 - forget) * seen.squares)
     new = jnp.asarray(values.shape[0], jnp.float32)
     mean = jnp.sum(values, axis=0) / jnp.maximum(new, 1)
     squares = jnp.sum((values - mean[None]) ** 2, axis=0)

@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal
 from mural.agent.replay import Terminations
 from mural.agent.sac import SAC
 from mural.limits import BELOW_ONE, FINITE, NotNegativeFloat, NotNegativeInt, PositiveInt, broken
-from mural.rewards import Method, find_method
+from mural.rewards import Method, Term, find_method
+from mural.rewards.methods.oracle import Reported
 from mural.rewards.metric import Units
 from mural.typed import ConfigError as ConfigError
 from mural.typed import build, merge, plain
@@ -96,6 +97,8 @@ class RunConfig:
     """Columns of the flattened observation that the classifier sees, as 'start:stop' or '0,2'."""
     units: Units = "spread"
     """What the classifier measures distances in: each number of a state by its spread, or raw units."""
+    env_scale: float = 0.0
+    """Factor on the environment's own reward, added to the method's (the double maze hides some). 0: none."""
     reward: Method = field(default_factory=lambda: find_method("mural").config())
     """Settings of the reward, which depend on --method."""
     sac: SAC = field(default_factory=SAC)
@@ -104,6 +107,12 @@ class RunConfig:
     """How collecting, labelling and learning alternate."""
     watch: Watch = field(default_factory=Watch)
     """How often to evaluate, save and draw."""
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The summands of the reward: the method's, and the environment's own if asked for."""
+        own = (Term("environment", self.env_scale, Reported("env_reward")),) if self.env_scale else ()
+        return (*self.reward.terms(), *own)
 
     @property
     def terminations(self) -> Terminations:

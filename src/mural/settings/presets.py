@@ -61,7 +61,7 @@ def _paper_table(task: str, caption: str, mural: tuple[Any, ...], vice: tuple[An
     return (
         *_nml({"hidden": hidden, "kernel_width": width, "query_weight": query}, source, task, "paper"),
         Rule({"reward.classifier.steps": steps, "reward.classifier.mixup": mixup}, source, task, VICE, "paper"),
-        Rule({"reward.classifier.weight_decay": decay}, source, task, "vice", "paper"),
+        Rule({"reward.classifier.weight_decay": decay}, source, task, "vice|vae-density|mural-negatives", "paper"),
         Rule(
             {"reward.distance.steps": ddl},
             f"{source}: N_d and training interval, as steps per 1000",
@@ -140,7 +140,6 @@ RULES: tuple[Rule, ...] = (
     Rule(
         {"reward.classifier.steps": 2}, "paper, table of the hand: VICE + RND", "hand-reposition", "vice-rnd", "paper"
     ),
-    Rule({"reward.bonus.low": -4.0, "reward.bonus.high": 4.0}, "the arena", MAZES, "vice-count"),
     Rule({"reward.tabular.low": -4.0, "reward.tabular.high": 4.0}, "the arena", MAZES, "cnml"),
     # Fast: one set of rules for every task, and budgets
     Rule(
@@ -203,7 +202,9 @@ RULES: tuple[Rule, ...] = (
     Rule({"reward.bonus.steps": 100}, "ours: a tenth of the updates", method="icm", preset="fast"),
     *(Rule({"steps": steps}, "ours: a budget", task, preset="fast") for task, steps in BUDGETS.items()),
     # Both
-    Rule({"reward.env_scale": 1.0}, "its hidden rewards are added to the learned one", "double-maze", "mural"),
+    Rule({"num_examples": 5}, "paper, the double-sided maze: 5 examples", "double-maze"),
+    Rule({"env_scale": 1.0}, "its hidden rewards are added to the reward of every method", "double-maze"),
+    Rule({"env_scale": 0.0}, "has them already, or has no reward", "double-maze", "sac|rce"),
     Rule({"sac.n_step": 10, "sac.temperature": 1e-4}, "Eysenbach et al. 2021, their code", "*", "rce"),
 )
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from mural.cells import cells
 from mural.inputs.world import World
 from mural.rewards import Classifier, total
-from mural.tasks.plane import Plane
 
 BINS = 32  # of the visit counts, per axis
 RELIABILITY_BINS = 10
@@ -109,11 +108,8 @@ def calibration(p: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, 
 
 def bounds(world: World) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """The plane of places: what the task declares, or the observation space's bounds of the first two columns."""
-    first = world.envs[0]
-    plane = getattr(first.unwrapped, "plane", None)
-    # A wrapper that changes observations makes what the task says of them untrue.
-    if isinstance(plane, Plane) and first.observation_space == first.unwrapped.observation_space:
-        return np.asarray(plane.low, np.float32), np.asarray(plane.high, np.float32)
+    if (plane := world.problem.plane) is not None:
+        return plane[0], plane[1]
     columns = world.spaces.columns[:2]
     low, high = (side[columns].astype(np.float32) for side in (world.spaces.obs_low, world.spaces.obs_high))
     env = world.envs[0].unwrapped

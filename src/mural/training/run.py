@@ -72,7 +72,7 @@ class Run:
         self.spec = find_method(config.method)
         loop, spaces = config.loop, world.spaces
         self.program = compiled.Program(
-            config.sac, tuple(config.reward.terms()), world.columns, config.terminations, self.spec.objective
+            config.sac, config.terms, world.columns, config.terminations, self.spec.objective
         )
         self.epoch_steps = epoch_steps(config, world.horizon)
         self.calls = self.epoch_steps // loop.steps_per_call

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -64,6 +65,17 @@ def test_cells_in_three_dimensions_are_those_of_grid():
     x = np.random.default_rng(0).uniform(-1.3, 1.3, (200, 3)).astype(np.float32)
     region = grid.box(None, 3, -1.0, 1.0, 0.0)
     np.testing.assert_array_equal(grid.cells(region, 5, jnp.asarray(x)), Grid((-1.0,) * 3, (1.0,) * 3, 5).index(x))
+
+
+def test_the_plane_of_the_task():
+    """What the task declares, unless it is set; the first data do not matter then."""
+    known = dataclasses.replace(PROBLEM, plane=np.array([[-7.0, -5.5], [7.0, 5.5]], np.float32))
+    region = CountBonus(bins=4).init(known, key=KEY).region
+    np.testing.assert_allclose(region, [[-7, -5.5], [7, 5.5]])
+    np.testing.assert_allclose(CountBonus(low=-1.0).init(known, key=KEY).region.low, [-1, -1])
+    world = mural.Agent("ant-maze", method="vice-count", check=False)
+    corners = gymnasium.make("mural/AntMaze-v0").unwrapped.plane
+    np.testing.assert_allclose(world.run.world.problem.plane, [corners.low, corners.high])
 
 
 def test_method_and_what_it_cannot_do():

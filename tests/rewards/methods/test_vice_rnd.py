@@ -3,9 +3,11 @@
 import dataclasses
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from mural.rewards import running
 from mural.rewards.base import METHODS
 from mural.rewards.methods.vice_rnd import RND
 from tests.rewards import synthetic
@@ -22,7 +24,7 @@ def error(state, x):
 
 def test_error_normaliser_and_loss_equal_their_formulas():
     """The deviation is that of all errors measured so far: each call's new states under that call's predictor."""
-    part = dataclasses.replace(SMALL, steps=1)
+    part = dataclasses.replace(SMALL, steps=1, forget=0.0)
     first, second = (synthetic.corridor(seed=s, episodes=e) for s, e in ((0, 3), (1, 5)))
     state, seen = part.init(PROBLEM, key=KEY), []
     np.testing.assert_allclose(
@@ -40,6 +42,17 @@ def test_error_normaliser_and_loss_equal_their_formulas():
     far = synthetic.at(np.full((1, 2), 1e4))
     assert error(state, np.full((1, 2), 1e4)) / np.std(seen) > part.clip
     np.testing.assert_array_equal(synthetic.label(part, state, far), part.clip)
+
+
+def test_a_running_average_forgets():
+    """Old errors weigh 1 − forget of what they did, epoch by epoch."""
+    first, second = np.full(100, 5.0), np.linspace(0, 1, 50)
+    weights = np.repeat([0.75, 1.0], [100, 50])
+    both = np.concatenate([first, second])
+    mean = np.average(both, weights=weights)
+    expected = np.sqrt(np.average((both - mean) ** 2, weights=weights))
+    moments = running.extend(running.extend(running.none(), jnp.asarray(first)), jnp.asarray(second), 0.25)
+    assert float(running.deviation(moments)) == pytest.approx(expected, rel=1e-5)
 
 
 def test_error_falls_where_trained_and_stays_high_elsewhere():

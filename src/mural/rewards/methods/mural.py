@@ -22,7 +22,6 @@ from mural.nml.meta import MetaNML
 from mural.nml.weights import Data, subset
 from mural.rewards import dataset
 from mural.rewards.base import Experience, Info, NMLPart, Problem, Term, register_method
-from mural.rewards.methods.oracle import Reported
 
 
 class NMLState(NamedTuple):
@@ -136,7 +135,7 @@ class NMLClassifier(NMLPart):
     def _train(self, network: Fit, data: Data, width: Array, *, key: Array) -> tuple[Fit, Info]:
         if self.meta_training:
             return meta.epoch(self.config(), network, data, width, self.learning_rate, key=key)
-        return mle.epoch(mle.MLE(), network, data, self.learning_rate, key=key)
+        return mle.steps(mle.MLE(), network, data, self.updates_per_epoch, self.learning_rate, key=key)
 
     def log_likelihoods(self, state: NMLState, states: Array) -> Array:
         """log p_{θ_y}(y | s) [n, 2], θ_y one gradient step from θ."""
@@ -185,12 +184,7 @@ class Mural:
     """The classifier."""
     scale: float = 1.0
     """Factor on its probability."""
-    env_scale: float = 0.0
-    """Factor on the environment's own reward, added to the learned one (the double maze hides some)."""
 
     def terms(self) -> tuple[Term, ...]:
-        """p_meta-NML, and the environment's reward if asked for."""
-        learned = Term("classifier", self.scale, self.classifier)
-        if not self.env_scale:
-            return (learned,)
-        return learned, Term("environment", self.env_scale, Reported("env_reward"))
+        """p_meta-NML."""
+        return (Term("classifier", self.scale, self.classifier),)

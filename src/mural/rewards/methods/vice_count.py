@@ -41,15 +41,20 @@ class CountBonus(Part):
     bins: PositiveInt = 51
     """Cells along each of the two axes."""
     low: float | None = None
-    """Where the grid begins on both axes. None: well below the first places visited."""
+    """Where the grid begins on both axes. None: where the task's plane does, or well below the first places visited."""
     high: float | None = None
-    """Where the grid ends. None: well above the first places visited. Places outside count for the nearest cell."""
+    """Where the grid ends. None: as above. Places outside count for the nearest cell."""
     power: NotNegativeFloat = 0.5
     """The bonus is 1/N^power. 0.5 is 1/√N, as in the released code; 1 is 1/N, as in the paper's text."""
 
     def init(self, problem: Problem, *, key: Array) -> Counts:
-        """No visits; the region is fixed by the first data, unless set."""
-        return Counts(grid.box(None, 2, self.low, self.high, WIDEN), jnp.zeros(self.bins**2, jnp.int32))
+        """No visits; the region is as set, the task's plane, or else fixed by the first data."""
+        return Counts(self._region(problem, None), jnp.zeros(self.bins**2, jnp.int32))
+
+    def _region(self, problem: Problem, places: np.ndarray | None) -> Box:
+        if problem.plane is not None:
+            return grid.box(problem.plane, 2, self.low, self.high, 0.0)
+        return grid.box(places, 2, self.low, self.high, WIDEN)
 
     def learn(self, state: Counts, problem: Problem, experience: Experience, *, key: Array) -> tuple[Counts, Info]:
         """Count all new transitions, each once."""
@@ -58,7 +63,7 @@ class CountBonus(Part):
             raise PlaceError("counts need the agent's place: have the environment report it as info['xy'], two numbers")
         region = state.region
         if not np.asarray(state.visits).any():
-            region = grid.box(places, 2, self.low, self.high, WIDEN)
+            region = self._region(problem, places)
         return _learn(self, Counts(region, state.visits), experience.recent["xy"])
 
     def label(self, state: Counts, xy: Array) -> Array:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from mural.limits import NotNegativeFloat, PositiveFloat, PositiveInt, Widths
+from mural.limits import NotNegativeFloat, PositiveFloat, PositiveInt, Share, Widths
 from mural.nml import descent, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
@@ -44,6 +44,8 @@ class RND(Part):
     """Learning rate of Adam."""
     clip: NotNegativeFloat = 10.0
     """The largest bonus: far from all data the error grows without bound."""
+    forget: Share = 0.1
+    """Share of earlier errors that each epoch's normaliser forgets; 0: it is over all errors ever seen."""
 
     @property
     def scaled(self) -> bool:
@@ -81,7 +83,7 @@ def _learn(config: RND, state: RNDState, states: Array, recent: Array) -> tuple[
 
     batches = descent.stacked(states, config.steps)
     predictor, info = descent.descend(step_loss, state.predictor, batches, config.learning_rate)
-    errors = running.extend(state.errors, error(predictor.params, state.target, recent))
+    errors = running.extend(state.errors, error(predictor.params, state.target, recent), config.forget)
     return RNDState(state.target, predictor, errors), info | {"deviation": running.deviation(errors)}
 
 
