@@ -56,15 +56,23 @@ def history(case: Case) -> Replay:
 insert = jax.jit(replay_buffer.insert)
 
 
+def draws(replay: Replay, case: Case, seed: int = 0, rich: float = 0.0) -> tuple[compiled.Pool, np.ndarray]:
+    """The old transitions of an epoch, and the ids [calls, 8, 128] that it uses."""
+    first, second = jax.random.split(jax.random.key(seed))
+    pool = compiled.choose(replay, pool=case.pool, n_step=case.n_step, key=first)
+    ids = compiled.plan(
+        replay, pool, calls=case.calls, updates=8, batch=128, new_rows=case.new_rows, rich=rich, key=second
+    )
+    return pool, np.asarray(ids)
+
+
+@pytest.mark.parametrize("rich", [0.0, 0.5])
 @pytest.mark.parametrize("name", CASES)
-def test_draws_are_valid_and_labelled(name):
+def test_draws_are_valid_and_labelled(name, rich):
     case = CASES[name]
     replay = history(case)
-    plan = compiled.plan(
-        replay, calls=case.calls, updates=8, batch=128, new_rows=case.new_rows, pool=case.pool, n_step=case.n_step,
-        key=jax.random.key(0),
-    )  # fmt: skip
-    pool, ids = np.asarray(plan.pool)[: int(plan.size)], np.asarray(plan.ids)
+    found, ids = draws(replay, case, rich=rich)
+    pool = np.asarray(found.labelled)[: int(found.size)]
     assert ids.shape == (case.calls, 8, 128)
     assert len(pool) <= case.pool
     for c in range(case.calls):
@@ -87,12 +95,9 @@ def test_draws_are_uniform(name):
     counts = np.zeros((case.calls, case.rows * case.environments), int)
     replay = history(case)
     for seed in range(4):
-        plan = compiled.plan(
-            replay, calls=case.calls, updates=8, batch=128, new_rows=case.new_rows, pool=case.pool, n_step=1,
-            key=jax.random.key(seed),
-        )  # fmt: skip
+        _, ids = draws(replay, case, seed)
         for c in range(case.calls):
-            counts[c] += np.bincount(np.asarray(plan.ids[c]).ravel(), minlength=counts.shape[1])
+            counts[c] += np.bincount(ids[c].ravel(), minlength=counts.shape[1])
     for c in range(case.calls):
         held = min(case.written + (c + 1) * case.new_rows, case.rows) * case.environments
         assert (counts[c][held:] == 0).all()
@@ -105,14 +110,30 @@ def test_a_small_pool_is_uniform_over_the_old():
     replay = history(case)
     drawn = []
     for seed in range(300):
-        plan = compiled.plan(
-            replay, calls=case.calls, updates=8, batch=128, new_rows=case.new_rows, pool=case.pool, n_step=1,
-            key=jax.random.key(seed),
-        )  # fmt: skip
-        drawn.append(np.asarray(plan.ids[-1]).ravel())
+        drawn.append(draws(replay, case, seed)[1][-1].ravel())
     counts = np.mean([np.bincount(d, minlength=80) for d in drawn], axis=0)
     spread = np.std([np.bincount(d, minlength=80) for d in drawn], axis=0) / np.sqrt(300)
     assert (np.abs(counts - 1024 / 80) < 4.5 * spread).all()
+
+
+@pytest.mark.parametrize("name", ["all in the pool", "full ring"])
+def test_draws_by_rank(name):
+    """Half of the old ones as 1/rank of their rewards, among those that are still there; ties have one rank."""
+    case = CASES[name]
+    replay = history(case)
+    size = case.rows * case.environments
+    rewards = np.random.default_rng(1).integers(0, 9, size).astype(np.float32)
+    replay = replay_buffer.set_rewards(replay, jnp.arange(size), jnp.asarray(rewards))
+    held = min(case.written, case.rows) * case.environments
+    ids = np.concatenate([draws(replay, case, seed, rich=0.5)[1] for seed in range(8)], axis=1)
+    weight = np.array([1 / (1 + np.sum(rewards[:held] > r)) for r in rewards[:held]])
+    chance = 0.5 / held + 0.5 * weight / weight.sum()
+    for c in range(case.calls):
+        rows = np.arange(case.written, case.written + (c + 1) * case.new_rows) % case.rows
+        new = {int(r) * case.environments + e for r in rows for e in range(case.environments)}
+        old = [i for i in range(held) if i not in new]
+        counts = np.bincount(ids[c].ravel(), minlength=size)[old]
+        assert stats.chisquare(counts, counts.sum() * chance[old] / chance[old].sum()).pvalue > 1e-4
 
 
 # A whole run, with a reward that says when it was made
@@ -216,7 +237,8 @@ def test_stale_rewards_stay_as_they_were(clock, monkeypatch):
 
 def test_an_empty_replay_draws_only_new_rows():
     empty = replay_buffer.create(20, 1, 1, 1)
-    plan = compiled.plan(empty, calls=2, updates=2, batch=4, new_rows=5, n_step=1, pool=8, key=jax.random.key(0))
-    assert int(plan.size) == 0
-    assert np.asarray(plan.ids[0]).max() < 5
-    assert np.asarray(plan.ids[1]).max() < 10
+    for rich in (0.0, 0.5):
+        pool, ids = draws(empty, Case(0, 0, 0, new_rows=5, calls=2, pool=8), rich=rich)
+        assert int(pool.size) == 0
+        assert ids[0].max() < 5
+        assert ids[1].max() < 10

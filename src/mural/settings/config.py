@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from mural.agent.replay import Terminations
 from mural.agent.sac import SAC
-from mural.limits import BELOW_ONE, FINITE, NotNegativeFloat, NotNegativeInt, PositiveInt, broken
+from mural.limits import BELOW_ONE, FINITE, NotNegativeFloat, NotNegativeInt, PositiveInt, Share, broken
 from mural.rewards import Method, Term, find_method
 from mural.rewards.methods.oracle import Reported
 from mural.rewards.metric import Units
@@ -41,6 +41,9 @@ class Loop:
     """Transitions that the replay holds; when it is full, new ones overwrite the oldest."""
     pool: PositiveInt = 16_384
     """Each epoch gives new rewards to this many old transitions at most; it learns from them and from its own steps."""
+    rich: Share = 0.0
+    """Share of the old transitions in a batch that is drawn by the rank of the reward, high ones first: what is new or
+    good is rare in the replay, and there the values have to be learned. 0: all are drawn uniformly."""
     stale: bool = False
     """Never renew a reward: keep the one that a state was given when it was visited, as the released code does."""
     terminations: Literal["auto", "absorb", "stop", "bootstrap"] = "auto"

@@ -2,7 +2,8 @@
 
 The reward changes once per epoch. So all ids that the epoch's updates will use are drawn at its start, from a pool of
 old transitions that is labelled anew, and from the new ones, which are labelled as they come in: every reward that
-SAC sees is current, and an epoch costs the same however large the replay has grown.
+SAC sees is current, and an epoch costs the same however large the replay has grown. What is new or good is rare among
+the old ones, and there the values have to be learned: a share of the draws can go by the rank of the reward.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ class Program(NamedTuple):
     objective: Objective
 
 
-class Plan(NamedTuple):
-    """The epoch's draws."""
+class Pool(NamedTuple):
+    """The old transitions of an epoch."""
 
-    pool: Array  # [p] ids of old transitions; the first `size` are to be labelled
+    labelled: Array  # [p] ids; the first `size` are to be labelled
     size: Array
-    ids: Array  # [calls, updates per call, batch]
+    starts: Array  # [p] ids to draw from, the oldest first; the first `usable`
+    usable: Array
+    ages: Array  # [p] how many are older in the replay; that of none is beyond the last
 
 
 def states_of(obs: Array, seen: Seen) -> Array:
@@ -59,34 +62,43 @@ def labels(program: Program, parts: total.PartStates, rows: Rows) -> tuple[Array
     return total.total(found, rows.step.shape[0]), found
 
 
-@partial(jax.jit, static_argnames=("calls", "updates", "batch", "new_rows", "pool", "n_step"))
-def plan(
-    replay: Replay, *, calls: int, updates: int, batch: int, new_rows: int, pool: int, n_step: int, key: Array
-) -> Plan:
-    """Which transitions the epoch will use, before the new ones exist.
-
-    Each update of call c draws uniformly from what the replay will then hold: `new_rows` more rows per call. Old
-    ones come from a pool: all of them while there are at most `pool`, then a random choice, with the n − 1 that follow
-    each (n-step returns need their rewards too). In a full ring the new rows overwrite the oldest, which are then no
-    longer drawn.
-    """
+@partial(jax.jit, static_argnames=("pool", "n_step"))
+def choose(replay: Replay, *, pool: int, n_step: int, key: Array) -> Pool:
+    """The old transitions that the epoch will use: all of them while there are at most `pool`, then a random choice,
+    with the n − 1 that follow each (n-step returns need their rewards too)."""
     rows, environments = replay.rows.step.shape
     total_ids, chosen = rows * environments, pool // n_step
-    key_pool, key_draw, key_old = jax.random.split(key, 3)
     old = replay_buffer.filled(replay) * environments
     everything = old <= pool
     first_new = (replay.written % rows) * environments
     oldest = jnp.where(old == total_ids, first_new, 0)
     # Ages, 0 for the oldest: in this order, what has been overwritten by a call is the beginning of the pool.
-    some = jnp.sort((replay_buffer.draw(replay, chosen, key=key_pool) - oldest) % total_ids)
+    some = jnp.sort((replay_buffer.draw(replay, chosen, key=key) - oldest) % total_ids)
     ages = jnp.where(everything, jnp.arange(pool), jnp.pad(some, (0, pool - chosen), constant_values=total_ids))
     starts = (ages + oldest) % total_ids
     followed = replay_buffer.followers(replay, starts[:chosen], n_step).reshape(-1)
     labelled = jnp.where(everything, starts, jnp.pad(followed, (0, pool - chosen * n_step)))
     usable = jnp.where(everything, old, chosen)
+    return Pool(labelled, jnp.where(everything, old, chosen * n_step), starts, usable, ages)
 
+
+@partial(jax.jit, static_argnames=("calls", "updates", "batch", "new_rows", "rich"))
+def plan(
+    replay: Replay, pool: Pool, *, calls: int, updates: int, batch: int, new_rows: int, rich: float, key: Array
+) -> Array:
+    """Which transitions the epoch's updates will use [calls, updates, batch], before the new ones exist.
+
+    Each update of call c draws from what the replay will then hold, `new_rows` more rows per call: a new or an old one
+    as uniformly as there are of them; of the old ones a share `rich` by the rank of their reward, 1/rank, the others
+    uniformly. In a full ring the new rows overwrite the oldest, which are then no longer drawn.
+    """
+    rows, environments = replay.rows.step.shape
+    total_ids = rows * environments
+    key_draw, key_old = jax.random.split(key)
+    old = replay_buffer.filled(replay) * environments
+    first_new = (replay.written % rows) * environments
     fresh = new_rows * environments * (1 + jnp.arange(calls))
-    lost = jnp.searchsorted(ages, jnp.maximum(old + fresh - total_ids, 0))
+    lost = jnp.searchsorted(pool.ages, jnp.maximum(old + fresh - total_ids, 0))
     shape = (calls, updates, batch)
 
     def each(per_call: Array) -> Array:
@@ -94,10 +106,28 @@ def plan(
 
     u = jax.random.randint(key_draw, shape, 0, each(jnp.minimum(old + fresh, total_ids)))
     new_id = (first_new + u) % total_ids
-    last_start = jnp.maximum(usable - 1, 0)
-    old_id = starts[jax.random.randint(key_old, shape, each(jnp.minimum(lost, last_start)), last_start + 1)]
-    size = jnp.where(everything, old, chosen * n_step)
-    return Plan(labelled, size, jnp.where(u < each(fresh), new_id, old_id))
+    last_start = jnp.maximum(pool.usable - 1, 0)
+    if rich:
+        there = jnp.arange(pool.starts.shape[0]) < pool.usable
+        weights = jnp.where(
+            there, (1 - rich) / jnp.maximum(pool.usable, 1) + rich * by_rank(rewards_of(replay, pool), there), 0.0
+        )
+        cumulative = jnp.cumsum(weights)
+        before = jnp.where(lost > 0, cumulative[jnp.minimum(lost, last_start) - 1], 0.0)
+        v = jax.random.uniform(key_old, shape)
+        v = each(before) + v * (cumulative[-1] - each(before))
+        at = jnp.minimum(jnp.searchsorted(cumulative, v.reshape(-1), side="right"), last_start).reshape(shape)
+    else:
+        at = jax.random.randint(key_old, shape, each(jnp.minimum(lost, last_start)), last_start + 1)
+    return jnp.where(u < each(fresh), new_id, pool.starts[at])
+
+
+def by_rank(values: Array, there: Array) -> Array:
+    """Weights [p] ∝ 1/rank, rank 1 for the highest of those that are there; equal values have one rank. Sum: 1."""
+    high = jnp.where(there, values, -jnp.inf)
+    above = high.shape[0] - jnp.searchsorted(jnp.sort(high), high, side="right")
+    weights = jnp.where(there, 1.0 / (1.0 + above), 0.0)
+    return weights / jnp.maximum(jnp.sum(weights), 1e-30)
 
 
 @partial(jax.jit, static_argnames="program", donate_argnames="replay")

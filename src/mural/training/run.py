@@ -190,27 +190,30 @@ class Run:
         self, rng: np.random.Generator, key_plan: Array, key_updates: Array, progress: Callable[[int], None]
     ) -> Row:
         loop = self.config.loop
-        plan = compiled.plan(
-            self.replay,
-            calls=self.calls,
-            updates=self.updates_per_call,
-            batch=self.config.sac.batch_size,
-            new_rows=self.call_rows,
-            pool=loop.pool,
-            n_step=self.config.sac.n_step,
-            key=key_plan,
-        )
+        key_pool, key_draw = jax.random.split(key_plan)
+        pool = compiled.choose(self.replay, pool=loop.pool, n_step=self.config.sac.n_step, key=key_pool)
+        old = np.asarray(pool.labelled)[: int(pool.size)]
         row: Row = {}
         if not loop.stale:
-            row = self._timed("label", self._relabel, np.asarray(plan.pool)[: int(plan.size)])
+            row = self._timed("label", self._relabel, old)
         elif self.epoch == self.random_epochs:  # the random steps, which have no rewards yet
             row = self._timed("label", self._relabel, np.arange(self._size(), dtype=np.int32))
         else:
-            kept = np.asarray(self.replay.rows.reward).reshape(-1)[np.asarray(plan.pool)[: int(plan.size)]]
+            kept = np.asarray(self.replay.rows.reward).reshape(-1)[old]
             row = {"reward/mean": float(kept.mean()), "reward/above_half": float((kept > 0.5).mean())}
         if self.config.sac.relative:
             base = row["reward/mean"] / (1 - self.config.sac.gamma)
             self.agent = self.agent._replace(base=jnp.asarray(base, jnp.float32))
+        ids = compiled.plan(
+            self.replay,
+            pool,
+            calls=self.calls,
+            updates=self.updates_per_call,
+            batch=self.config.sac.batch_size,
+            new_rows=self.call_rows,
+            rich=loop.rich,
+            key=key_draw,
+        )
         noise = self._noise(rng)
         infos = []
         keys = jax.random.split(key_updates, self.calls)
@@ -221,7 +224,7 @@ class Run:
             self._keep(block)
             self.agent, self.replay, info = self._timed(
                 "update", compiled.call, self.program, self.agent, self.parts, self.replay, block,
-                plan.ids[c], self.examples, key=keys[c],
+                ids[c], self.examples, key=keys[c],
             )  # fmt: skip
             infos.append(info)
             progress(self.step + (c + 1) * loop.steps_per_call)
