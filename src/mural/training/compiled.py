@@ -109,9 +109,8 @@ def plan(
     last_start = jnp.maximum(pool.usable - 1, 0)
     if rich:
         there = jnp.arange(pool.starts.shape[0]) < pool.usable
-        weights = jnp.where(
-            there, (1 - rich) / jnp.maximum(pool.usable, 1) + rich * by_rank(rewards_of(replay, pool), there), 0.0
-        )
+        ranked = by_rank(replay.rows.reward.reshape(-1)[pool.starts], there)
+        weights = jnp.where(there, (1 - rich) / jnp.maximum(pool.usable, 1) + rich * ranked, 0.0)
         cumulative = jnp.cumsum(weights)
         before = jnp.where(lost > 0, cumulative[jnp.minimum(lost, last_start) - 1], 0.0)
         v = jax.random.uniform(key_old, shape)
