@@ -96,6 +96,7 @@ RULES: tuple[Rule, ...] = (
             "positives": 1024,
             "counts": False,
             "spare": False,
+            "coreset": False,
             "reward": "probability",
             "outside_share": 0.0,
             "first_epochs": 10,

@@ -39,6 +39,9 @@ class KernelCNML(NMLPart):
     """Each point of D stands for replay size / negatives points, as CNML on all data asks. Off: one."""
     spare: bool = True
     """Do not hold visited states against success that cannot be told from an example. Off: all of them."""
+    coreset: bool = True
+    """The replay states of D are chosen so that none that was visited is far from all of them, each with the number of
+    visits around it. Off: a random draw (paper)."""
     reward: Literal["probability", "log_odds"] = "log_odds"
     """p(success), or a tenth of log p/(1 − p) = log (K₁ + 1)/(K₀ + 1), which does not saturate around the examples."""
 
@@ -54,7 +57,14 @@ class KernelCNML(NMLPart):
         """Draw D: there is nothing to train."""
         key_data, key_report = jax.random.split(key)
         data = dataset.draw(
-            problem, experience, self.negatives, self.positives, counts=self.counts, spare=self.spare, key=key_data
+            problem,
+            experience,
+            self.negatives,
+            self.positives,
+            counts=self.counts,
+            spare=self.spare,
+            core=self.coreset,
+            key=key_data,
         )
         width = jnp.float32(experience.width if self.kernel_width is None else self.kernel_width)
         after = KernelState(data, width)

@@ -54,6 +54,9 @@ class NMLClassifier(NMLPart):
     """Each point of D stands for replay size / negatives points, as CNML on all data asks. Off: one (paper)."""
     spare: bool = True
     """Do not hold visited states against success that cannot be told from an example. Off: all of them (paper)."""
+    coreset: bool = True
+    """The replay states of D are chosen so that none that was visited is far from all of them, each with the number of
+    visits around it. Off: a random draw (paper)."""
     reward: Literal["probability", "log_odds"] = "log_odds"
     """p(success) (paper), or a tenth of log p/(1 − p), which does not saturate around the examples."""
     meta_training: bool = True
@@ -118,7 +121,14 @@ class NMLClassifier(NMLPart):
         keys = jax.random.split(key, 5)
         first = int(state.epochs) == 0
         data = dataset.draw(
-            problem, experience, self.negatives, self.positives, counts=self.counts, spare=self.spare, key=keys[0]
+            problem,
+            experience,
+            self.negatives,
+            self.positives,
+            counts=self.counts,
+            spare=self.spare,
+            core=self.coreset,
+            key=keys[0],
         )
         width = jnp.float32(experience.width if self.kernel_width is None else self.kernel_width)
         network = state.network if self.warm_start else self._fresh(problem.state_size, key=keys[1])
