@@ -174,6 +174,11 @@ RULES: tuple[Rule, ...] = (
         preset="fast",
     ),
     Rule(
+        {"sac.learning_rate": 1e-3, "loop.rich": 0.5},
+        "docs/experiments.md: the values of the few transitions that lead to something new are learned in time",
+        preset="fast",
+    ),
+    Rule(
         {"sac.relative": True},
         "docs/experiments.md: critics that learn the common level of all rewards lag behind it for 50,000 steps",
         preset="fast",
