@@ -84,11 +84,13 @@ class SweepRun(Chosen):
     """Only print the plan, with the time that it will take."""
     jobs: int | None = None
     """Processes at once, with one thread each. None: as many as there are cores."""
+    ray: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None
+    """HOST:PORT of a Ray cluster to run on instead of this machine, or `auto` on one of its nodes."""
 
     def run(self) -> None:
         """Start what is to be done; tell what was not."""
         from mural.study.processes import cores_here
-        from mural.study.sweep import local, state
+        from mural.study.sweep import cluster, local, state
         from mural.study.sweep.board import Board
 
         looks = [(run, state.look(run)) for run in self.runs()]
@@ -98,7 +100,8 @@ class SweepRun(Chosen):
         todo = [run for run, look in looks if look.state in ("waiting", "half done", "failed")]
         tell(looks)
         if todo:
-            outcome = local.sweep(todo, self.jobs, Board(len(todo)))
+            board = Board(len(todo))
+            outcome = cluster.sweep(todo, self.ray, board) if self.ray else local.sweep(todo, self.jobs, board)
             for name, why in outcome.failed.items():
                 print(f"\n{name}: {why}", file=sys.stderr)
             if outcome.stopped:

@@ -48,7 +48,7 @@ def command(job: Job) -> list[str]:
     return ["mural", "train", *job.words, "--out", job.folder]
 
 
-def start(job: Job, cores: Sequence[int] = (), death: int = 0) -> subprocess.Popen[bytes]:
+def start(job: Job, cores: Sequence[int] = (), death: int = 0, place: str = "") -> subprocess.Popen[bytes]:
     """Start a process with one thread, on these cores if any are named; its output is added to the run's log.
 
     Nothing of this process but its environment goes into it. It has a session of its own: a Ctrl-C at the terminal
@@ -58,7 +58,7 @@ def start(job: Job, cores: Sequence[int] = (), death: int = 0) -> subprocess.Pop
     Path(job.folder).mkdir(parents=True, exist_ok=True)
     with MetricsFile(Path(job.folder) / results.ATTEMPTS) as file:
         about = {"time": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "command": shlex.join(["mural", "train", *job.words])}
-        file.append(about | {"resumed": words[1] == "resume"} | commit() | results.machine())
+        file.append(about | {"resumed": words[1] == "resume", "place": place} | commit() | results.machine())
     source = str(Path(mural.__file__).parents[1])  # this very package, also where it is not installed
     path = os.pathsep.join(dict.fromkeys(filter(None, [source, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])))
     with open(job.log, "ab") as log:
