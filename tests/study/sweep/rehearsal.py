@@ -1,8 +1,9 @@
 """A rehearsal of the loss of a node: `python -m tests.study.sweep.rehearsal` in the root of the repository.
 
 A Ray cluster of a head and two worker nodes, each with processes of its own, on this machine, with token
-authentication. A sweep begins on it; the node that trains is killed (SIGKILL) in the middle of the run. The other one
-goes on from the last checkpoint, and the results are the bytes of a local sweep that nothing disturbed.
+authentication. A sweep begins on it. In the middle of the run, the node that trains it is killed (SIGKILL to its raylet
+and its workers). The other one goes on from the last checkpoint, and the results are the bytes of a local sweep that
+nothing disturbed.
 """
 
 import json
@@ -32,7 +33,16 @@ class Killer:
 
         if not self.killed and max(checkpoint.listing(run.folder), default=0) >= 120:
             self.killed = results.attempts(run.folder)[-1]["place"]
-            os.kill(self.nodes[self.killed].all_processes["raylet"][0].process.pid, signal.SIGKILL)
+            raylet = self.nodes[self.killed].all_processes["raylet"][0].process.pid
+            for pid in (*children(raylet), raylet):  # Ray's processes; the training has to die with them
+                os.kill(pid, signal.SIGKILL)
+
+
+def children(pid):
+    """The processes that a process has started."""
+    return [
+        int(word) for task in Path(f"/proc/{pid}/task").iterdir() for word in (task / "children").read_text().split()
+    ]
 
 
 def rehearse(home):

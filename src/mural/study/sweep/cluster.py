@@ -81,8 +81,8 @@ def connect(address: str) -> Any:
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         why = str(error).strip().splitlines()[0]
         raise ClusterError(
-            f"there is no Ray cluster at {address} that lets us in ({why}). Start one with `ray start --head`, name its "
-            "HOST:PORT, and use its token (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH): see docs/clusters.md"
+            f"there is no Ray cluster at {address} that lets us in ({why}). Start one with `ray start --head`, name "
+            "its HOST:PORT, and use its token (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH): see docs/clusters.md"
         ) from error
     return ray
 
