@@ -14,6 +14,7 @@ from mural.cli.bench import Bench, Figure
 from mural.cli.info import Info
 from mural.cli.lists import Examples, Methods, Tasks
 from mural.cli.runs import Eval, Policy, Watch
+from mural.cli.sweep import SweepCommand, with_verb
 from mural.cli.training import INTERRUPTED, Resume, Train, train
 from mural.errors import MuralError
 
@@ -34,6 +35,7 @@ class Mural:
         | Annotated[Methods, tyro.conf.subcommand("methods")]
         | Annotated[Examples, tyro.conf.subcommand("examples")]
         | Annotated[Figure, tyro.conf.subcommand("figure")]
+        | Annotated[SweepCommand, tyro.conf.subcommand("sweep")]
         | Annotated[Bench, tyro.conf.subcommand("bench")]
         | Annotated[Info, tyro.conf.subcommand("info")]
     )
@@ -41,7 +43,7 @@ class Mural:
 
 def main(argv: list[str] | None = None) -> None:
     """Entry point of the command `mural`."""
-    words = sys.argv[1:] if argv is None else argv
+    words = with_verb(sys.argv[1:] if argv is None else argv)
     try:
         if words == ["--version"]:
             print(f"mural-rl {__version__}")

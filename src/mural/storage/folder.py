@@ -184,12 +184,15 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> dict[str, str]:
-    """The commit of the checkout that this package runs from, if it runs from one; "+" after it if files differ."""
-    here = Path(__file__).parent
+    """The commit of the checkout that this package runs from, if it runs from one; "+" after it if its files differ.
+
+    Only the files of the package count: results, which a sweep writes beside it, change nothing of what is computed.
+    """
+    here = Path(__file__).parents[1]
     try:
         head, changed = (
             subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, timeout=10, check=True).stdout
-            for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+            for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--", "."])
         )
     except (OSError, subprocess.SubprocessError):
         return {}

@@ -11,8 +11,19 @@ from typing import Any
 
 from mural.errors import MuralError
 
-# Sets the cores of the process that it then becomes. (Popen's preexec_fn would fork; JAX's threads do not like that.)
-PIN = "import os, sys; os.sched_setaffinity(0, map(int, sys.argv[1].split(','))); os.execv(sys.argv[2], sys.argv[2:])"
+# Sets the cores of the process that it then becomes, and the signal that it gets when its parent dies (both if any:
+# Linux has them). Popen's preexec_fn would do this in a fork, which JAX's threads do not like.
+PIN = """
+import ctypes, os, sys
+cores, death, parent, *command = sys.argv[1:]
+if cores:
+    os.sched_setaffinity(0, map(int, cores.split(",")))
+if int(death):
+    ctypes.CDLL(None).prctl(1, int(death))
+    if os.getppid() != int(parent):
+        os.kill(os.getpid(), int(death))
+os.execv(command[0], command)
+"""
 ONE_THREAD = ("--xla_cpu_multi_thread_eigen=false", "intra_op_parallelism_threads=1")
 
 
@@ -40,10 +51,27 @@ def spawn(
 
     `setting` are environment variables beside those of this process.
     """
-    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[-threads:]))
-    pinned = [sys.executable, "-c", PIN, cores, *command]
     env = environment(threads) | dict(setting or {})
-    return subprocess.Popen(pinned, env=env, stdout=subprocess.PIPE, text=True, **pipes)
+    return subprocess.Popen(
+        pinned(command, cores_here()[-threads:]), env=env, stdout=subprocess.PIPE, text=True, **pipes
+    )
+
+
+def pinned(command: Sequence[str], cores: Sequence[int] = (), death: int = 0) -> list[str]:
+    """A command that runs on these cores only, and gets the signal `death` (0: none) when its parent dies.
+
+    Its parent is the thread that starts it, which should live as long as its process.
+    """
+    if not sys.platform.startswith("linux"):
+        return list(command)
+    return [sys.executable, "-c", PIN, ",".join(map(str, cores)), str(int(death)), str(os.getpid()), *command]
+
+
+def cores_here() -> list[int]:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
 
 
 def rows(command: Sequence[str], threads: int, setting: Mapping[str, str] | None = None) -> Iterator[dict[str, Any]]:

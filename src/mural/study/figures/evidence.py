@@ -21,7 +21,7 @@ def draw(results: Path, out: Path) -> str:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    from mural.study.evidence import load
+    from mural.study.results import load
 
     groups: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for result in load(results):

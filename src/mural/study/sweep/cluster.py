@@ -1,0 +1,134 @@
+"""A sweep on a Ray cluster: each run is a task of one CPU that starts the same process where Ray puts it.
+
+Run folders are on storage that all nodes share, under the same path. When a node is lost, Ray gives its runs to others,
+which resume them from their last checkpoints.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mural.errors import MuralError
+from mural.study import results
+from mural.study.sweep import state
+from mural.study.sweep.attempt import Job, job, start
+from mural.study.sweep.board import Board
+from mural.study.sweep.local import Outcome, ended, termination_as_interrupt
+from mural.study.sweep.spec import Run
+
+LOST = 100  # times that a run may lose its node, or be ended by Ray for want of memory, before it counts as failed
+MEMORY = 1 << 30  # bytes that Ray sets aside for a run
+PAUSE = 0.5
+TAKEN = 120.0  # seconds that a process of a lost node may go on before its run is given up
+STOPPED = -int(signal.SIGINT)
+
+
+class ClusterError(MuralError, RuntimeError):
+    """The cluster cannot be used; the message says what to do."""
+
+
+def sweep(runs: Sequence[Run], address: str, board: Board) -> Outcome:
+    """Bring all runs to their ends on the cluster at this address ("auto": the one that this machine is part of)."""
+    ray = connect(address)
+    attempt = ray.remote(num_cpus=1, memory=MEMORY, max_retries=LOST)(work)
+    tries, outcome = Counter[str](), Outcome()
+    starts = {run.name: len(results.attempts(run.folder)) for run in runs}
+    pending: dict[Any, Run] = {}
+
+    def submit(run: Run) -> None:
+        tries[run.name] += 1
+        state.failure_path(run).unlink(missing_ok=True)
+        pending[attempt.options(name=run.name).remote(job(run))] = run
+
+    with contextlib.ExitStack() as endings:
+        endings.callback(ray.shutdown)
+        endings.enter_context(termination_as_interrupt())
+        endings.enter_context(board)
+        try:
+            for run in runs:
+                submit(run)
+            while pending:
+                ready, _ = ray.wait(list(pending), timeout=PAUSE)
+                tell_starts(pending.values(), starts, board)
+                for one in ready:
+                    run = pending.pop(one)
+                    if not ended(run, exit_code(ray, one, board), tries[run.name], outcome, board):
+                        submit(run)
+                board.refresh(len(pending) - len(board.lines))
+        except KeyboardInterrupt:
+            outcome.stopped = True
+            stop(ray, list(pending), board)
+    return outcome
+
+
+def connect(address: str) -> Any:
+    """The module `ray`, connected; or what is missing."""
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # runs decide themselves what they compute on
+    try:
+        import ray
+    except ModuleNotFoundError:
+        raise ClusterError("--ray needs Ray, on this machine and on all nodes: pip install 'mural-rl[ray]'") from None
+    try:
+        ray.init(address=address, log_to_driver=False, configure_logging=False)
+    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        why = str(error).strip().splitlines()[0]
+        raise ClusterError(
+            f"there is no Ray cluster at {address} that lets us in ({why}). Start one with `ray start --head`, name "
+            "its HOST:PORT, and use its token (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH): see docs/clusters.md"
+        ) from error
+    return ray
+
+
+def work(task: Job) -> int:
+    """What a worker does: start the process and wait for it; returns its exit code. It dies with this worker."""
+    import ray
+
+    deadline = time.monotonic() + TAKEN
+    while state.busy(Path(task.folder)) and time.monotonic() < deadline:  # the process of a lost node is still ending
+        time.sleep(PAUSE)
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        process = start(task, death=signal.SIGKILL, place=ray.get_runtime_context().get_node_id())
+        while process.poll() is None:  # Ray's way to cancel a task is no signal that would end a wait
+            time.sleep(PAUSE)
+        return process.returncode
+    except KeyboardInterrupt:
+        if process is not None:
+            process.send_signal(signal.SIGINT)
+            process.wait()
+        return STOPPED
+
+
+def exit_code(ray: Any, one: Any, board: Board) -> int:
+    """What became of a task: the exit code of its process, or 1 if Ray gave it up."""
+    try:
+        return int(ray.get(one))
+    except ray.exceptions.RayError as error:
+        board.say(f"Ray: {str(error).strip().splitlines()[0]}")
+        return 1
+
+
+def tell_starts(runs: Any, starts: dict[str, int], board: Board) -> None:
+    """Tell the board of processes that nodes have started since the last look."""
+    for run in runs:
+        tries = results.attempts(run.folder)
+        if len(tries) > starts[run.name]:
+            starts[run.name] = len(tries)
+            board.started(run, f"node {tries[-1].get('place', '')[:8]}", 1)
+
+
+def stop(ray: Any, pending: Sequence[Any], board: Board) -> None:
+    """Let each process save and end; a second Ctrl-C leaves them to Ray, which ends them at once."""
+    with contextlib.suppress(KeyboardInterrupt):
+        board.say(f"stopping {len(board.lines)} runs after their epochs, with checkpoints; Ctrl-C again stops at once")
+        for one in pending:
+            ray.cancel(one, force=False)
+        ray.wait(list(pending), num_returns=len(pending), timeout=None)

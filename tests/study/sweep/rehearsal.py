@@ -1,0 +1,90 @@
+"""A rehearsal of the loss of a node: `python -m tests.study.sweep.rehearsal` in the root of the repository.
+
+A Ray cluster of a head and two worker nodes, each with processes of its own, on this machine, with token
+authentication. A sweep begins on it. In the middle of the run, the node that trains it is killed (SIGKILL to its raylet
+and its workers). The other one goes on from the last checkpoint, and the results are the bytes of a local sweep that
+nothing disturbed.
+"""
+
+import json
+import os
+import secrets
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_memory_monitor_refresh_ms": "250"}
+# A node counts as lost after three seconds without a sign of life, so that the rehearsal is short.
+HEALTH = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 1000, "health_check_failure_threshold": 3}
+
+
+class Killer:
+    """Kills the node that trains a run, once the run has saved something."""
+
+    def __init__(self, nodes):
+        self.nodes, self.killed = nodes, ""
+
+    def look(self, run):
+        from mural.storage import checkpoint
+        from mural.study import results
+
+        if not self.killed and max(checkpoint.listing(run.folder), default=0) >= 120:
+            self.killed = results.attempts(run.folder)[-1]["place"]
+            raylet = self.nodes[self.killed].all_processes["raylet"][0].process.pid
+            for pid in (*children(raylet), raylet):  # Ray's processes; the training has to die with them
+                os.kill(pid, signal.SIGKILL)
+
+
+def children(pid):
+    """The processes that a process has started."""
+    return [
+        int(word) for task in Path(f"/proc/{pid}/task").iterdir() for word in (task / "children").read_text().split()
+    ]
+
+
+def rehearse(home):
+    """What happened, as plain values."""
+    from ray.cluster_utils import Cluster
+
+    from mural.study import results
+    from mural.study.sweep import cluster, local
+    from mural.study.sweep.board import Board
+    from tests.study.sweep.tiny import plan
+
+    begun = time.monotonic()
+    (quiet,), (run,) = plan(home / "local"), plan(home / "ray")
+    assert local.sweep([quiet], 1, Board(1)).done
+    ours = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, "_system_config": HEALTH}
+    )
+    try:
+        nodes = {node.node_id: node for node in (ours.add_node(num_cpus=1), ours.add_node(num_cpus=1))}
+        killer = Killer(nodes)
+
+        class Watched(Board):
+            def refresh(self, waiting):
+                super().refresh(waiting)
+                killer.look(run)
+
+        cluster.PAUSE = 0.05
+        outcome = cluster.sweep([run], ours.address, Watched(1))
+    finally:
+        ours.shutdown()
+    tries = results.attempts(run.folder)
+    one, two = (json.loads(path.read_text()) for path in (quiet.result, run.result))
+    return {
+        "done": outcome.done, "killed": killer.killed, "nodes": [entry["place"] for entry in tries],
+        "resumed": [entry["resumed"] for entry in tries],
+        "same metrics": (quiet.folder / "metrics.jsonl").read_bytes() == (run.folder / "metrics.jsonl").read_bytes(),
+        "same curves": json.dumps(one["curves"]) == json.dumps(two["curves"]),
+        "evaluations": len(two["curves"]["eval/success"]),
+        "seconds": round(time.monotonic() - begun),
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        print(json.dumps(rehearse(Path(sys.argv[1] if sys.argv[1:] else folder))))

@@ -1,0 +1,49 @@
+"""Sweeps on a Ray cluster, with real nodes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mural import cli
+from mural.study.sweep import cluster
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_a_lost_node_changes_nothing(tmp_path):
+    """In a process of its own, as Ray reads its settings once."""
+    pytest.importorskip("ray")
+    env = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+    words = [sys.executable, "-W", "ignore", "-m", "tests.study.sweep.rehearsal", str(tmp_path)]
+    done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["done"] == ["zigzag-maze-sac-distance-3"]
+    first, *others = found["nodes"]
+    assert first == found["killed"]
+    assert others
+    assert found["killed"] not in others
+    assert found["resumed"] == [False, *[True] * len(others)]
+    assert found["evaluations"] == 19
+    assert found["same metrics"]
+    assert found["same curves"]
+
+
+def test_without_ray_it_says_what_to_install(monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(cluster.ClusterError, match=r"mural-rl\[ray\]"):
+        cluster.connect("auto")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        cli.main(["sweep", "--tasks", "zigzag-maze", "--ray", "auto"])
+    assert "mural-rl[ray]" in capsys.readouterr().err
+
+
+def test_without_a_cluster_it_says_how_to_start_one():
+    pytest.importorskip("ray")
+    with pytest.raises(cluster.ClusterError, match="ray start --head"):
+        cluster.connect("no address at all")
