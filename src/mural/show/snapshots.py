@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from mural.training.callbacks import Say
@@ -9,8 +10,14 @@ from mural.training.recorder import Recorder
 from mural.training.run import Row, Run
 
 
+MOMENTS = 30  # maps of a run, about, however long it is: the slider of `mural report`
+
+
 class Pictures:
-    """Draws reward and visits every `watch.picture_every` epochs and at the end, where the states are a plane."""
+    """Draws reward and visits every `watch.picture_every` epochs and at the end, where the states are a plane.
+
+    It also keeps them as numbers, a few kB each, at about `MOMENTS` epochs.
+    """
 
     def __init__(self, recorder: Recorder, say: Say) -> None:
         self._recorder, self._say = recorder, say
@@ -22,6 +29,8 @@ class Pictures:
         self._due = bool(every and run.epoch % every)
         if every and not self._due:
             self._draw(run)
+        if every and run.epoch % math.ceil(run.config.steps / run.epoch_steps / MOMENTS) == 0:
+            self._keep(run)
 
     def on_failure(self, run: Run, error: BaseException) -> None:
         """No last picture of what broke off."""
@@ -31,6 +40,17 @@ class Pictures:
         """The last picture, if the last epoch has none."""
         if self._due:
             self._draw(run)
+            self._keep(run)
+
+    def _keep(self, run: Run) -> None:
+        from mural.show.pictures import run_map  # loads matplotlib
+
+        try:
+            kept = run_map(run)
+            if kept is not None:
+                kept.save(self._recorder.folder.path / "maps" / f"{run.step:010d}.npz")
+        except OSError as error:
+            self._say(f"no map: {error}")
 
     def _draw(self, run: Run) -> None:
         from mural.show.pictures import run_picture  # loads matplotlib
