@@ -38,7 +38,12 @@ class Report:
         if self.details < 0:
             raise ArgumentError(f"--details is {self.details}; it must be at least 0")
         import_modules(self.imports)
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
         with plain_warnings(), Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task("reading", total=None)
             runs = write(

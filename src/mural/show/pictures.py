@@ -104,7 +104,9 @@ def run_map(run: Run) -> Map | None:
         counted=np.array([left, right, bottom, top]),
         axes=np.array(plane.axes, np.str_),
         visits=run.diagnostics.visits.astype(np.uint32),
-        reward=np.clip(reward_map(run, plane), -6e4, 6e4).astype(np.float16) if has_map(run, plane) else np.zeros((0, 0), np.float32),
+        reward=np.clip(reward_map(run, plane), -6e4, 6e4).astype(np.float16)
+        if has_map(run, plane)
+        else np.zeros((0, 0), np.float32),
         path=trajectory(run, plane)[0].astype(np.float32),
         examples=examples[:: max(1, len(examples) // EXAMPLES)],
         walls=np.array(plane.walls, np.float32).reshape(-1, 4),

@@ -9,7 +9,6 @@ from mural.training.callbacks import Say
 from mural.training.recorder import Recorder
 from mural.training.run import Row, Run
 
-
 MOMENTS = 30  # maps of a run, about, however long it is: the slider of `mural report`
 
 

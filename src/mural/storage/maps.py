@@ -85,7 +85,16 @@ class Map:
                 return f"a grid has shape {grid.shape}"
         if self.axes.dtype.kind != "U":
             return "the axes have no names"
-        numbers = [self.extent, self.counted, self.visits, self.reward, self.path, self.examples, self.walls, self.start]
+        numbers = [
+            self.extent,
+            self.counted,
+            self.visits,
+            self.reward,
+            self.path,
+            self.examples,
+            self.walls,
+            self.start,
+        ]
         if any(array.dtype.kind not in "iuf" or not np.isfinite(array).all() for array in numbers):
             return "it has entries that are not finite numbers"
         boxes = ((float(box[0]), float(box[1]), float(box[2]), float(box[3])) for box in (self.extent, self.counted))

@@ -13,7 +13,8 @@ from mural.study.report.groups import Group, band
 # Okabe and Ito's colours, which colour-blind people can tell apart; then the same with dashes.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b5b95", "#000000")
 SIZE = (4.2, 2.7)  # inches: a column of the page, or a phone
-SHARES = ("eval/success", "coverage", "train/found", "calibration/ece", "calibration/brier")
+SHARES = ("eval/success", "coverage", "train/found")
+FROM_ZERO = ("eval/distance", "calibration/ece", "calibration/brier")
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ def chart(groups: Sequence[Group], labels: Sequence[str], metric: Metric, task: 
         if metric.name in SHARES:
             axes.set(ylim=(-0.03, 1.03))
             axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+        elif metric.name in FROM_ZERO:
+            axes.set_ylim(bottom=min(0.0, float(axes.dataLim.y0)))
         axes.xaxis.set_major_formatter(lambda value, _: thousands(value))
         axes.spines[["top", "right"]].set_visible(False)
         axes.spines[["left", "bottom"]].set_color("#99a3ad")

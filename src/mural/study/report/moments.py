@@ -21,7 +21,12 @@ from mural.study.report.reading import RunData, text
 MOST = 40  # moments of a run
 WIDE = 880  # pixels of a kept picture
 PIXELS = 20_000_000  # of the largest picture that is opened
-SHOWN = {"eval/success": "success", "eval/distance": "distance", "coverage": "coverage", "eval/return": "learned return"}
+SHOWN = {
+    "eval/success": "success",
+    "eval/distance": "distance",
+    "coverage": "coverage",
+    "eval/return": "learned return",
+}
 
 
 @dataclass

@@ -54,6 +54,9 @@ def scene(run: RunData) -> Any:
         raise StripError(
             "No frames of its policy: its task names a module. Import that with --import, and train by the id alone."
         )
+    with closing(make_env(run.task)) as env:
+        if "rgb_array" not in env.metadata.get("render_modes", []):
+            raise StripError('No frames of its policy: its environment does not offer render_mode="rgb_array".')
     return make_env(run.task, render_mode="rgb_array")
 
 
