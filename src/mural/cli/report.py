@@ -8,7 +8,7 @@ from typing import Annotated
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from mural.cli.folders import RUNS, Imports, import_modules, plain_warnings
 from mural.errors import ArgumentError
@@ -38,13 +38,11 @@ class Report:
         if self.details < 0:
             raise ArgumentError(f"--details is {self.details}; it must be at least 0")
         import_modules(self.imports)
-        columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-        )
-        with plain_warnings(), Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        what = TextColumn("{task.description}", markup=False)  # names come from folders
+        with (
+            plain_warnings(),
+            Progress(what, BarColumn(), MofNCompleteColumn(), console=Console(stderr=True), transient=True) as bar,
+        ):
             task = bar.add_task("reading", total=None)
             runs = write(
                 [path if path.exists() else RUNS / path for path in self.runs] or [RUNS],

@@ -97,6 +97,7 @@ def run_map(run: Run) -> Map | None:
         return None
     (left, bottom), (right, top) = run.diagnostics.low, run.diagnostics.high
     examples = example_places(run, plane)
+    reward = reward_map(run, plane) if has_map(run, plane) else np.zeros((0, 0), np.float32)
     return Map(
         step=run.step,
         epoch=run.epoch,
@@ -104,9 +105,7 @@ def run_map(run: Run) -> Map | None:
         counted=np.array([left, right, bottom, top]),
         axes=np.array(plane.axes, np.str_),
         visits=run.diagnostics.visits.astype(np.uint32),
-        reward=np.clip(reward_map(run, plane), -6e4, 6e4).astype(np.float16)
-        if has_map(run, plane)
-        else np.zeros((0, 0), np.float32),
+        reward=np.clip(reward, -6e4, 6e4).astype(np.float16),
         path=trajectory(run, plane)[0].astype(np.float32),
         examples=examples[:: max(1, len(examples) // EXAMPLES)],
         walls=np.array(plane.walls, np.float32).reshape(-1, 4),

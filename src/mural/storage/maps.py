@@ -51,7 +51,7 @@ class Map:
 
     def save(self, path: Path) -> None:
         """Write the file, wholly or not at all."""
-        arrays = {field.name: np.asarray(getattr(self, field.name)) for field in fields(self)}
+        arrays: dict[str, Any] = {field.name: np.asarray(getattr(self, field.name)) for field in fields(self)}
         with replacing(path) as scratch, scratch.open("wb") as file:
             np.savez_compressed(file, **arrays)
 
@@ -85,17 +85,11 @@ class Map:
                 return f"a grid has shape {grid.shape}"
         if self.axes.dtype.kind != "U":
             return "the axes have no names"
-        numbers = [
-            self.extent,
-            self.counted,
-            self.visits,
-            self.reward,
-            self.path,
-            self.examples,
-            self.walls,
-            self.start,
-        ]
-        if any(array.dtype.kind not in "iuf" or not np.isfinite(array).all() for array in numbers):
+        places = [self.extent, self.counted, self.path, self.examples, self.walls, self.start]
+        if any(
+            array.dtype.kind not in "iuf" or not np.isfinite(array).all()
+            for array in [*places, self.visits, self.reward]
+        ):
             return "it has entries that are not finite numbers"
         boxes = ((float(box[0]), float(box[1]), float(box[2]), float(box[3])) for box in (self.extent, self.counted))
         if any(left >= right or bottom >= top for left, right, bottom, top in boxes):

@@ -58,7 +58,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 def iqm(samples: Floats) -> Floats:
-    """Means of rows [m, n] without their lowest and highest quarter (of fewer than four values: nothing is left out)."""
+    """Means of rows [m, n] without their lowest and highest quarter; of fewer than four values, none is left out."""
     cut = samples.shape[1] // 4
     return np.sort(samples, axis=1)[:, cut : samples.shape[1] - cut].mean(axis=1)
 

@@ -115,7 +115,10 @@ def load_maps(folder: Path, notes: list[str]) -> list[Map]:
 
 
 def load_pictures(folder: Path, notes: list[str]) -> list[tuple[int, str, float]]:
-    """Step, source and width to height of the pictures of a run, encoded anew: what a stranger's files hold besides a picture stays outside."""
+    """Step, source and proportion (width to height) of a run's pictures.
+
+    They are encoded anew: what a stranger's files hold besides a picture stays outside.
+    """
     from PIL import Image
 
     found = []
