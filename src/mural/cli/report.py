@@ -54,5 +54,5 @@ class Report:
             )
         amiss = sum(bool(run.problems) for run in runs)
         told = f"{len(runs)} runs" if len(runs) != 1 else "1 run"
-        told += f", of {amiss} of which something is missing (the page says what)" if amiss else ""
+        told += f"; {amiss} with something missing, as the page says" if amiss else ""
         print(f"{self.out}  ({self.out.stat().st_size / 1e6:.1f} MB): {told}. Open it in a browser", flush=True)

@@ -85,13 +85,11 @@ class Map:
                 return f"a grid has shape {grid.shape}"
         if self.axes.dtype.kind != "U":
             return "the axes have no names"
-        places = [self.extent, self.counted, self.path, self.examples, self.walls, self.start]
-        if any(
-            array.dtype.kind not in "iuf" or not np.isfinite(array).all()
-            for array in [*places, self.visits, self.reward]
-        ):
-            return "it has entries that are not finite numbers"
-        boxes = ((float(box[0]), float(box[1]), float(box[2]), float(box[3])) for box in (self.extent, self.counted))
-        if any(left >= right or bottom >= top for left, right, bottom, top in boxes):
-            return "its plane is empty"
+        places = (self.extent, self.counted, self.path, self.examples, self.walls, self.start)
+        for array in (*places, self.visits, self.reward):
+            if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
+                return "it has entries that are not finite numbers"
+        for left, right, bottom, top in (map(float, self.extent), map(float, self.counted)):
+            if left >= right or bottom >= top:
+                return "its plane is empty"
         return ""
