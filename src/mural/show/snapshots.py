@@ -20,7 +20,7 @@ class Pictures:
 
     def __init__(self, recorder: Recorder, say: Say) -> None:
         self._recorder, self._say = recorder, say
-        self._due = False
+        self._due = self._behind = False  # whether the last epoch has no picture, no map
 
     def on_epoch(self, run: Run, row: Row) -> None:
         """Draw when it is time."""
@@ -28,17 +28,19 @@ class Pictures:
         self._due = bool(every and run.epoch % every)
         if every and not self._due:
             self._draw(run)
-        if every and run.epoch % math.ceil(run.config.steps / run.epoch_steps / MOMENTS) == 0:
+        self._behind = bool(every and run.epoch % between(run.config.steps, run.epoch_steps))
+        if every and not self._behind:
             self._keep(run)
 
     def on_failure(self, run: Run, error: BaseException) -> None:
         """No last picture of what broke off."""
-        self._due = False
+        self._due = self._behind = False
 
     def on_end(self, run: Run) -> None:
-        """The last picture, if the last epoch has none."""
+        """The last picture and the last map, if the last epoch has none."""
         if self._due:
             self._draw(run)
+        if self._behind:
             self._keep(run)
 
     def _keep(self, run: Run) -> None:
@@ -61,3 +63,8 @@ class Pictures:
                 self._recorder.board.image("reward and visits", image, run.step)
         except OSError as error:
             self._say(f"no picture: {error}")
+
+
+def between(steps: int, epoch_steps: int) -> int:
+    """Epochs from one map to the next, for a run of so many steps."""
+    return max(1, math.ceil(steps / epoch_steps / MOMENTS))
