@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed: call 'make $(MAKECMDGOALS) PYTHON=/path/to/python3.11'"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[robots,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[robots,report,dev]'
 	touch $(STAMP)
 
 # Learn the zigzag maze from examples alone: a few minutes on two cores, then a picture. Figures of the paper: mural figure all.

@@ -12,9 +12,19 @@ from PIL import Image
 
 import mural
 from mural.rewards import NotOfStatesError
-from mural.show import pictures, video
+from mural.show import pictures, snapshots, video
 from mural.show.axes import furnish
-from mural.show.pictures import RESOLUTION, example_places, final_picture, plane_of, reward_map, run_picture, trajectory
+from mural.show.pictures import (
+    RESOLUTION,
+    example_places,
+    final_picture,
+    plane_of,
+    reward_map,
+    run_map,
+    run_picture,
+    trajectory,
+)
+from mural.show.snapshots import MOMENTS, between
 from mural.show.video import VideoError, record
 from mural.tasks import Plane, make
 from mural.tasks.plane import columns
@@ -77,9 +87,37 @@ def test_a_path_starts_at_the_start(zigzag):
     assert success is False
 
 
+def test_a_map_keeps_what_a_picture_shows(zigzag):
+    kept, plane = run_map(zigzag.run), plane_of(zigzag.run)
+    np.testing.assert_allclose(kept.reward, reward_map(zigzag.run, plane), atol=1e-3)
+    assert kept.visits.tolist() == zigzag.run.diagnostics.visits.tolist()
+    np.testing.assert_allclose(kept.path, trajectory(zigzag.run, plane)[0])
+    assert (kept.step, kept.epoch, len(kept.walls), kept.start.tolist()) == (100, 1, 2, list(plane.start))
+    assert 15 <= len(kept.examples) <= 30
+    told = run_map(explored("zigzag-maze", method="sac").run)
+    assert told.reward.shape == (0, 0)
+    assert run_map(explored("Pendulum-v1", method="sac").run) is None
+
+
+@pytest.mark.parametrize("epochs", [1, 7, 30, 31, 100, 5000])
+def test_maps_are_few_however_long_a_run_is(epochs):
+    kept = epochs // between(1000 * epochs, 1000)
+    assert min(epochs, MOMENTS // 2) <= kept <= MOMENTS
+
+
+def test_the_last_epoch_has_a_picture_and_a_map(tmp_path, monkeypatch):
+    monkeypatch.setattr(snapshots, "MOMENTS", 2)
+    more = {"loop.random_steps": 500, "watch.picture_every": 5, "watch.eval_every": 50}
+    agent = mural.Agent("zigzag-maze", method="sac", run_dir=tmp_path / "r", config={**TINY, **more}, check=False)
+    agent.learn(500, progress=False)
+    assert sorted(path.name for path in (tmp_path / "r" / "maps").iterdir()) == ["0000000300.npz", "0000000500.npz"]
+    assert [path.name for path in (tmp_path / "r" / "pictures").iterdir()] == ["0000000500.png"]
+
+
 def test_pictures_change_nothing(tmp_path):
     with_picture, without = (explored("zigzag-maze", method="sac", epochs=1) for _ in range(2))
     run_picture(with_picture.run, tmp_path / "p.png")
+    run_map(with_picture.run)
     for agent in (with_picture, without):
         agent.run.random_epochs = 2
     assert with_picture.run.advance() == without.run.advance()

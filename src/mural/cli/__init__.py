@@ -13,6 +13,7 @@ from mural import __version__
 from mural.cli.bench import Bench, Figure
 from mural.cli.info import Info
 from mural.cli.lists import Examples, Methods, Tasks
+from mural.cli.report import Report
 from mural.cli.runs import Eval, Policy, Watch
 from mural.cli.sweep import SweepCommand, with_verb
 from mural.cli.training import INTERRUPTED, Resume, Train, train
@@ -31,6 +32,7 @@ class Mural:
         | Annotated[Eval, tyro.conf.subcommand("eval")]
         | Annotated[Watch, tyro.conf.subcommand("watch")]
         | Annotated[Policy, tyro.conf.subcommand("policy")]
+        | Annotated[Report, tyro.conf.subcommand("report")]
         | Annotated[Tasks, tyro.conf.subcommand("tasks")]
         | Annotated[Methods, tyro.conf.subcommand("methods")]
         | Annotated[Examples, tyro.conf.subcommand("examples")]

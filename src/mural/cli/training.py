@@ -129,4 +129,7 @@ def summary(agent: Agent, path: Path) -> str:
     evaluated = [row for row in agent.history if "eval/success" in row]
     success = f", success {evaluated[-1]['eval/success']:.0%}" if evaluated else ""
     run = quoted(path)
-    return f"{agent.steps} steps done{success}. `mural eval {run}` evaluates it, `mural policy export {run}` packs it"
+    return (
+        f"{agent.steps} steps done{success}. `mural report {run}` makes a page of it, `mural eval {run}` evaluates it, "
+        f"`mural policy export {run}` packs it"
+    )

@@ -15,7 +15,8 @@ from matplotlib.image import imsave
 from numpy.typing import NDArray
 
 from mural.atomic import replacing
-from mural.show.axes import draw_cells, furnish
+from mural.show.axes import EXAMPLES, draw_cells, furnish
+from mural.storage.maps import Map
 from mural.tasks.mazes.picture import TRAIL_NEW, TRAIL_OLD
 from mural.tasks.plane import Plane, columns
 from mural.training.collect import seeds
@@ -87,6 +88,30 @@ def final_picture(run: Run, path: Path) -> Image | None:
     if has_map(run, plane):
         panels.insert(0, lambda ax: draw_reward(ax, run, plane))
     return _drawn(panels, f"{run.config.task}, {run.config.method}, step {run.step}", path)
+
+
+def run_map(run: Run) -> Map | None:
+    """The same as numbers, for pages that show many moments of a run; None if there is no plane."""
+    plane = plane_of(run)
+    if plane is None:
+        return None
+    (left, bottom), (right, top) = run.diagnostics.low, run.diagnostics.high
+    examples = example_places(run, plane)
+    reward = reward_map(run, plane) if has_map(run, plane) else np.zeros((0, 0), np.float32)
+    return Map(
+        step=run.step,
+        epoch=run.epoch,
+        extent=np.array(plane.extent),
+        counted=np.array([left, right, bottom, top]),
+        axes=np.array(plane.axes, np.str_),
+        visits=run.diagnostics.visits.astype(np.uint32),
+        reward=np.clip(reward, -6e4, 6e4).astype(np.float16),
+        path=trajectory(run, plane)[0].astype(np.float32),
+        examples=examples[:: max(1, len(examples) // EXAMPLES)],
+        walls=np.array(plane.walls, np.float32).reshape(-1, 4),
+        start=np.array(plane.start if plane.start is not None else (), np.float32),
+        to_scale=plane.to_scale,
+    )
 
 
 def has_map(run: Run, plane: Plane) -> bool:

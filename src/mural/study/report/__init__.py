@@ -1,0 +1,1 @@
+"""One page to look at: `mural report` makes a self-contained HTML file of runs."""
