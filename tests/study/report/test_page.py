@@ -61,6 +61,18 @@ def test_one_run_without_true_success(tmp_path):
     assert "calibration error" in shown
 
 
+def test_runs_that_stopped_at_success_are_marked(tmp_path):
+    stopped = run_folder(tmp_path / "a", [0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0], stop_at_success=0.9)
+    config = json.loads((stopped / "config.json").read_text())
+    (stopped / "config.json").write_text(json.dumps(config | {"steps": 100_000}))
+    broken_off = run_folder(tmp_path / "b", [0.0, 0.0], seed=1, stop_at_success=0.9)
+    (broken_off / "config.json").write_text(json.dumps(config | {"steps": 100_000, "seed": 1}))
+    shown = Tags(made([stopped, broken_off], tmp_path / "r.html")).text
+    assert "7k of 100k, stopped at success" in shown
+    assert "2k of 100k\n" in shown
+    assert "1 of these runs stopped as soon as they succeeded" in shown
+
+
 def test_a_damaged_run_gets_a_card_among_whole_ones(tmp_path):
     run_folder(tmp_path / "runs" / "whole")
     broken = run_folder(tmp_path / "runs" / "broken")

@@ -1,6 +1,7 @@
 """Reading runs that others left: whole ones, damaged ones, and collected results."""
 
 import json
+import os
 
 import pytest
 
@@ -47,6 +48,14 @@ def test_what_is_amiss_is_said(tmp_path, file, content, told):
     run = read_run(folder)
     assert len(run.problems) == 1
     assert told in run.problems[0]
+
+
+def test_pipes_are_not_waited_for(tmp_path):
+    folder = run_folder(tmp_path / "r")
+    for name in ("config.json", "metrics.jsonl"):
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+    assert ["no plain file" in problem for problem in read_run(folder).problems] == [True, True]
 
 
 def test_a_half_written_row_is_no_problem(tmp_path):

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from mural.errors import MuralError, did_you_mean
+from mural.settings.stopping import succeeded
 from mural.storage import disk, metrics
 
 TEXT = 200  # characters of a name or a value that are shown
 DEEP = 8  # levels of nested settings that are shown
 ENTRIES = 500  # settings that are shown
 TABLE = "calibration/table"
+LARGEST = 500_000_000  # bytes of a file that is read
 LAST = 10  # evaluations that a final number is the mean of
 
 
@@ -35,6 +37,8 @@ class RunData:
     seed: str = "?"
     target: int | None = None
     """Steps that it was to make."""
+    stops_at: float | None = None
+    """Success at which it may stop early."""
     seconds: float | None = None
     rows: list[dict[str, float]] = field(default_factory=list)
     tables: dict[int, list[tuple[float, float, float]]] = field(default_factory=dict)
@@ -48,6 +52,11 @@ class RunData:
     def steps(self) -> int:
         """Steps that it has made."""
         return int(self.rows[-1]["step"]) if self.rows else 0
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it has stopped before its end because it succeeded."""
+        return self.target is not None and self.steps < self.target and succeeded(self.rows, self.stops_at)
 
     def curve(self, metric: str) -> list[tuple[float, float]]:
         """(step, value) where there is one."""
@@ -92,21 +101,21 @@ def read_run(path: Path) -> RunData:
     """A run's folder, with a sentence for each thing that is amiss."""
     run = RunData(path, text(path.resolve().name))
     try:
-        describe(run, disk.read_json(path / "config.json"))
+        describe(run, disk.read_json(plain(path / "config.json")))
     except (MuralError, OSError) as error:
         run.problems.append(f"Its settings are unknown. {text(error)}")
     try:
-        run.versions = flat(disk.read_json(path / "versions.json"))
+        run.versions = flat(disk.read_json(plain(path / "versions.json")))
     except (MuralError, OSError) as error:
         run.problems.append(f"The versions that it ran with are unknown. {text(error)}")
     try:
-        take_rows(run, metrics.read(path / "metrics.jsonl"))
+        take_rows(run, metrics.read(plain(path / "metrics.jsonl")))
     except FileNotFoundError:
         run.problems.append("It has no metrics.jsonl: it has not finished its first epoch, or the file was lost.")
     except (MuralError, OSError) as error:
         run.problems.append(f"Its metrics cannot be read. {text(error)}")
     try:
-        times = [clean(row.get("total")) for row in metrics.read(path / "timing.jsonl")]
+        times = [clean(row.get("total")) for row in metrics.read(plain(path / "timing.jsonl"))]
         run.seconds = sum(seconds for seconds in times if seconds is not None)
     except (MuralError, OSError):
         run.problems.append("It has no readable timing.jsonl, so its time is unknown.")
@@ -117,7 +126,7 @@ def read_result(path: Path) -> RunData:
     """A collected result, as `results/` has them."""
     run = RunData(path, text(path.stem))
     try:
-        result = disk.read_json(path)
+        result = disk.read_json(plain(path))
     except (MuralError, OSError) as error:
         run.problems.append(f"It is not a result. {text(error)}")
         return run
@@ -135,6 +144,13 @@ def read_result(path: Path) -> RunData:
     return run
 
 
+def plain(path: Path) -> Path:
+    """The path, if it is no pipe or device that could be read for ever, and of a size that a run may have."""
+    if path.exists() and not (path.is_file() and path.stat().st_size <= LARGEST):
+        raise ReportError(f"{path} is not a file of a run: it is no plain file, or larger than {LARGEST / 1e6:.0f} MB.")
+    return path
+
+
 def describe(run: RunData, config: Mapping[str, Any]) -> None:
     """Take over what a run is."""
     run.settings = flat(config)
@@ -143,6 +159,7 @@ def describe(run: RunData, config: Mapping[str, Any]) -> None:
         run.problems.append(f"Its settings lack {', '.join(lacking)}.")
     run.task, run.method = text(config.get("task", run.task)), text(config.get("method", run.method))
     run.seed = text(config.get("seed", run.seed))
+    run.stops_at = clean(config.get("stop_at_success"))
     target = clean(config.get("steps"))
     run.target = None if target is None else int(target)
 
