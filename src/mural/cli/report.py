@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from mural.cli.folders import RUNS, Imports, import_modules, plain_warnings
 from mural.errors import ArgumentError
@@ -33,6 +31,9 @@ class Report:
 
     def run(self) -> None:
         """Read, draw, write."""
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
         from mural.study.report.page import write
 
         if self.details < 0:

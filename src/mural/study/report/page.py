@@ -34,7 +34,7 @@ class Detail:
     moments: Moments
     strip: Strip | None = None
     why_not: str = ""
-    """Why there is no strip."""
+    """Why there is no strip; '' if none was asked for."""
 
 
 @dataclass
@@ -90,7 +90,6 @@ def detail(run: RunData, label: str, strips: bool) -> Detail:
     """Look at a run by itself."""
     found = Detail(run, label, moments_of(run))
     if not strips:
-        found.why_not = "Frames of its policy were not asked for."
         return found
     try:
         found.strip = strip_of(run)
