@@ -10,7 +10,8 @@ from typing import Annotated
 import tyro
 
 from mural import __version__
-from mural.cli.bench import Bench, Figure
+from mural.cli.bench import Bench
+from mural.cli.figures import Figure
 from mural.cli.info import Info
 from mural.cli.lists import Examples, Methods, Tasks
 from mural.cli.report import Report
