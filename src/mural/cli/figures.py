@@ -1,4 +1,4 @@
-"""`mural figure …`: the paper's pictures, from result files or from scratch."""
+"""`mural figure …` and `mural table …`: the paper's pictures and tables, from result files or from scratch."""
 
 from __future__ import annotations
 
@@ -81,3 +81,41 @@ class Figure:
             drawn, paths = make(name, ask, self.out)
         said = [drawn.said, *([drawn.made_by] if drawn.made_by else [])]
         print(f"{', '.join(map(str, paths))}  ({time.monotonic() - begun:.0f} s)", *said, sep="\n  ", flush=True)
+
+
+@dataclass
+class Table:
+    """Print a table of the paper with our values beside it, or the table of results."""
+
+    name: Positional[str] = ""
+    """Its label in the paper (tab:meta-nml-runtimes, or meta-nml-runtimes), or another of the list."""
+    list: bool = False
+    """List the tables."""
+    results: Path = Path("results")
+    """Folder of the results, one folder per study."""
+    folders: tuple[Path, ...] = ()
+    """Folders of results to use instead, e.g. results/evidence."""
+    partial: bool = False
+    """Make do with the runs that there are, and say what is missing."""
+    markdown: bool = False
+    """Print Markdown."""
+    json: bool = False
+    """One JSON object per line."""
+
+    def run(self) -> None:
+        """Print."""
+        from mural.study.runs import Where
+        from mural.study.tables import TABLES, find, markdown
+
+        if self.list:
+            show(({"table": table.name, "shows": table.summary} for table in TABLES), as_json=self.json)
+            return
+        if not self.name:
+            raise UsageError("which table? `mural table --list` has all")
+        rows, note = find(self.name).make(Where(self.results, self.folders), self.partial)
+        if self.markdown:
+            print(markdown(rows), note, sep="\n\n")
+            return
+        show(rows, as_json=self.json)
+        if not self.json:
+            print(note)
