@@ -11,7 +11,7 @@ import tyro
 
 from mural import __version__
 from mural.cli.bench import Bench
-from mural.cli.figures import Figure, Table
+from mural.cli.figures import Claims, Figure, Table
 from mural.cli.info import Info
 from mural.cli.lists import Examples, Methods, Tasks
 from mural.cli.report import Report
@@ -40,6 +40,7 @@ class Mural:
         | Annotated[Figure, tyro.conf.subcommand("figure")]
         | Annotated[SweepCommand, tyro.conf.subcommand("sweep")]
         | Annotated[Table, tyro.conf.subcommand("table")]
+        | Annotated[Claims, tyro.conf.subcommand("claims")]
         | Annotated[Bench, tyro.conf.subcommand("bench")]
         | Annotated[Info, tyro.conf.subcommand("info")]
     )

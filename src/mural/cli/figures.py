@@ -1,4 +1,4 @@
-"""`mural figure …` and `mural table …`: the paper's pictures and tables, from result files or from scratch."""
+"""`mural figure …`, `mural table …`, `mural claims`: the paper's pictures, tables and claims, from results."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from tyro.conf import Positional
 
+from mural.atomic import replacing
 from mural.cli.tables import show
 from mural.errors import MuralError
 
@@ -119,3 +120,37 @@ class Table:
         show(rows, as_json=self.json)
         if not self.json:
             print(note)
+
+
+@dataclass
+class Claims:
+    """Judge each claim of the paper by the results that there are, and write docs/claims.md."""
+
+    out: Path = Path("docs/claims.md")
+    """The page."""
+    results: Path = Path("results")
+    """Folder of the results, one folder per study."""
+    folders: tuple[Path, ...] = ()
+    """Folders of results to use instead, e.g. results/evidence."""
+    benchmarks: Path = Path("benchmarks")
+    """Folder of the measurements."""
+    figures: Path = Path("docs/figures")
+    """Folder of the figures that were made, with their numbers."""
+    json: bool = False
+    """One JSON object per line, and no page."""
+
+    def run(self) -> None:
+        """Judge, print and write."""
+        from mural.study.claims import Evidence, judge, page
+        from mural.study.runs import Where
+
+        evidence = Evidence(Where(self.results, self.folders), self.benchmarks, self.figures)
+        judged = list(judge(evidence))
+        named = (
+            {"claim": c.name, "verdict": str(f.verdict), "measured": f.measured, "where": c.place} for c, f in judged
+        )
+        show(named, as_json=self.json)
+        if not self.json:
+            with replacing(self.out) as scratch:
+                scratch.write_text(page(judged))
+            print(self.out)

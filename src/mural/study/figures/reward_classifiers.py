@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from mural.nml import MetaNMLClassifier, MLEClassifier
@@ -42,9 +43,20 @@ def reward_classifiers(ask: Ask) -> Drawn:
         (MAZE_GRID.counts(data.x) == 0) & ZIGZAG.is_free(MAZE_GRID.centres()) & (MAZE_GRID.centres()[:, 0] > 1.6)
     ]
     unseen = unseen[(abs(unseen - ZIGZAG.goal) > 1.5).any(1)]
-    said = (
-        f"meta-NML: {at_visits:.2f} at visited states, {meta_nml.predict_proba(unseen)[:, 1].mean():.2f} in the unseen "
-        f"corridor, {meta_nml.predict_proba(data.examples)[:, 1].mean():.2f} at the examples"
-    )
-    numbers = {"points": points, "maps": {title.replace("… ", ""): reward for title, reward in maps.items()}}
+    new, known = (float(meta_nml.predict_proba(x)[:, 1].mean()) for x in (unseen, data.examples))
+    said = f"meta-NML: {at_visits:.2f} at visited states, {new:.2f} in the unseen corridor, {known:.2f} at the examples"
+    named = {title.replace("… ", ""): reward for title, reward in maps.items()}
+    numbers = {
+        "points": points, "maps": named, "at_visits": at_visits, "unseen": new, "at_examples": known,
+        "tau": {title: follows(points, reward) for title, reward in named.items() if len(reward) == len(points)},
+    }  # fmt: skip
     return Drawn(figure, numbers, said, f"made from scratch with seed {seed}")
+
+
+def follows(points: Any, reward: Any) -> dict[str, float]:
+    """Kendall's τ of the reward and the nearness of the goal, in a straight line and around the walls."""
+    from scipy.stats import kendalltau
+
+    free = ZIGZAG.is_free(points)
+    near = {"straight": np.linalg.norm(points - np.array(ZIGZAG.goal), axis=1), "around": ZIGZAG.distance(points)}
+    return {way: float(kendalltau(reward[free], -far[free]).statistic) for way, far in near.items()}
