@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from PIL import Image
 
 from mural.cli import main
 from mural.nml import MetaNMLClassifier, mlp
@@ -92,6 +93,20 @@ def test_visits_come_from_the_replay_of_a_checkpoint(tmp_path):
     checkpoint.save(folder, 500, {"replay": {"rows.xy": walk.astype(np.float32)}}, {})
     with pytest.raises(visits.ShortReplayError, match="lost its first steps"):
         visits.places(folder)
+
+
+def test_pictures_over_time_need_pictures(tmp_path):
+    ask = Ask(runs=tmp_path)
+    with pytest.raises(MissingRunsError, match=r"zigzag-maze with mural or vice that kept pictures"):
+        make("zigzag-over-time", ask, tmp_path / "out")
+    for name in ("mural-10", "mural-12", "vice-11", "vice-count-10"):
+        for step in (10, 20, 30):
+            folder = tmp_path / "mazes" / f"zigzag-maze-{name}" / "pictures"
+            folder.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (40, 20), (step, 0, 0)).save(folder / f"{step:010d}.png")
+    drawn, paths = make("zigzag-over-time", ask, tmp_path / "out")
+    assert drawn.data["steps"] == {"zigzag-maze-mural-10": [10, 20, 30], "zigzag-maze-vice-11": [10, 20, 30]}
+    assert paths[1].stat().st_size > 1000
 
 
 def test_colours_tell_methods_and_variants_apart():

@@ -6,7 +6,7 @@ import pytest
 
 from mural.study import runs
 from mural.study.runs import Group, Where, gather
-from tests.study.made_up import result, seeds, write
+from tests.study.made_up import result, write
 
 MURAL, VICE = Group("mazes", "zigzag-maze", "mural"), Group("mazes", "zigzag-maze", "vice")
 
@@ -58,10 +58,3 @@ def test_times_to_the_first_success():
     never = result(success=0.3)
     assert runs.steps_to_solved(never) == runs.minutes_to_solved(never) == math.inf
     assert runs.minutes_to_solved(result(seconds_to_solved=None)) is None
-
-
-def test_a_damaged_file_is_named(tmp_path):
-    write(tmp_path / "mazes", *seeds())
-    (tmp_path / "mazes" / "torn.json").write_text('{"task": ')
-    with pytest.raises(runs.DamagedResultError, match=r"torn\.json is no result"):
-        gather([MURAL], Where(tmp_path), what="fig:x")

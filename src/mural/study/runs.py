@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mural.errors import MuralError
+from mural.study.results import Result as Result
+from mural.study.results import load
 from mural.study.statistics import NEVER
 
-Result = dict[str, Any]
-SOLVED = 0.9  # success from which on a task counts as solved
 TUNING = 100  # seeds from here on were tuned on; no figure and no claim uses them
 LAST = 10  # evaluations whose mean is the success of a run
 
@@ -24,10 +23,6 @@ class MissingRunsError(MuralError, FileNotFoundError):
 
     def __str__(self) -> str:
         return str(self.args[0])
-
-
-class DamagedResultError(MuralError, ValueError):
-    """A file among the results is none."""
 
 
 class Group(NamedTuple):
@@ -79,7 +74,7 @@ class Where:
 
     def load(self, study: str) -> list[Result]:
         """The results of a study."""
-        return [result for folder in self.folders or (self.results / study,) for result in load(folder)]
+        return load(*(self.folders or (self.results / study,)))
 
 
 @dataclass(frozen=True)
@@ -158,7 +153,7 @@ def gather(needed: Iterable[Group], where: Where, *, what: str, partial: bool = 
 
 def belongs(run: Result, group: Group) -> bool:
     """Whether a run counts for a group: finished, and with a seed that nothing was tuned on."""
-    same = (run["task"], run["method"], variant(run)) == group[1:]
+    same = (run["task"], run["method"], run["variant"]) == group[1:]
     return same and run["seed"] < TUNING and (run["steps"] >= run["config"]["steps"] or stopped_early(run))
 
 
@@ -186,25 +181,3 @@ def minutes_to_solved(run: Result) -> float | None:
         return NEVER
     seconds = run.get("seconds_to_solved")
     return None if seconds is None else float(seconds) / 60
-
-
-def variant(run: Result) -> str:
-    """What stands between method and seed in the name of a run."""
-    told = run.get("variant")
-    if told:
-        return str(told)
-    return str(run["name"][len(f"{run['task']}-{run['method']}") : -len(f"-{run['seed']}")].lstrip("-"))
-
-
-def load(folder: Path) -> list[Result]:
-    """The result files of a folder; none if there is no such folder."""
-    found = []
-    for path in sorted(folder.glob("*.json")):
-        try:
-            result = json.loads(path.read_text())
-            found.append(result | {"variant": variant(result)})
-        except (ValueError, KeyError, TypeError) as error:
-            raise DamagedResultError(
-                f"{path} is no result of a run ({error}); collect it again, or remove it"
-            ) from None
-    return found
