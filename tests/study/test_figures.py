@@ -1,18 +1,122 @@
 """The figures: drawn from real data, with the orientation and the numbers that they claim."""
 
+import json
 import sys
-from typing import get_args, get_type_hints
 
 import jax
 import numpy as np
+import pytest
 from matplotlib.figure import Figure
+from PIL import Image
 
-from mural.cli import bench
+from mural.cli import main
 from mural.nml import MetaNMLClassifier, mlp
-from mural.study.figures import FIGURES
+from mural.storage import checkpoint
+from mural.study import figures
+from mural.study.figures import FIGURES, find, learning, make, visits
 from mural.study.figures.importance_weighting import BATCH, PASSES, adapt, importance_weighting
 from mural.study.figures.maze_axes import draw_map, map_points
+from mural.study.figures.picture import COLOURS, Ask, Drawn, colour, tidy
 from mural.study.maze_data import zigzag_data
+from mural.study.runs import COMPARISON, MissingRunsError, Where
+from tests.study.made_up import result, seeds, write
+
+
+def test_every_figure_has_a_function_and_a_name_of_its_own():
+    names = [name for entry in FIGURES for name in (entry.name, *entry.aliases)]
+    assert len(names) == len(set(names))
+    for entry in FIGURES:
+        module, _, function = entry.function.rpartition(".")
+        assert callable(getattr(__import__(f"mural.study.figures.{module}", fromlist=[function]), function))
+        assert find(entry.label) is find(entry.name) is entry
+    with pytest.raises(figures.UnknownFigureError, match="did you mean 'comparisons'"):
+        find("fig:comparison")
+
+
+def test_a_figure_is_written_as_picture_and_numbers(tmp_path):
+    solved, lost = seeds(success=(1.0, 1.0, 0.9)), seeds(method="vice", success=(0.0, 0.1, 0.0))
+    write(tmp_path / "mazes", *solved, *lost)
+    drawn, paths = make("fig:comparisons", Ask(Where(tmp_path), partial=True), tmp_path / "out")
+    assert [path.name for path in paths] == ["comparisons.svg", "comparisons.png", "comparisons.json"]
+    assert "commits 0000000" in paths[0].read_text()  # in small print
+    assert paths[1].stat().st_size > 10_000
+    data = json.loads(paths[2].read_text())["data"]
+    curve = data["tasks"]["zigzag-maze"]["mural"]
+    assert curve["seeds"] == [10, 11, 12]
+    assert curve["final"]["value"] == pytest.approx(0.96667)
+    assert curve["value"][0] == 0
+    assert curve["value"][-1] > 0.9
+    assert "zigzag-maze: mural 0.97, vice 0.03" in drawn.said
+    assert len(data["missing"]) == len(COMPARISON) - 2
+
+
+def test_a_figure_refuses_to_be_drawn_from_nothing(tmp_path, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["figure", "fig:shuffled-maze-plots", "--results", str(tmp_path), "--out", str(tmp_path)])
+    assert left.value.code == 2
+    assert "run `mural sweep studies/shuffled.toml`" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+    main(["figure", "--list"])
+    assert "fig:shuffled-maze-plots" in capsys.readouterr().out
+
+
+def test_runs_that_kept_no_such_curve_are_named(tmp_path):
+    write(tmp_path / "double", *[result("double-maze", method) for method in ("mural", "vice", "sac")])
+    with pytest.raises(learning.MissingCurveError, match=r"double-maze-mural-10.* kept no eval/env_return"):
+        learning.double(Ask(Where(tmp_path)))
+    found = {"eval/env_return": [[5000, 0.0], [50_000, 40.0]]}
+    write(tmp_path / "double", *[result("double-maze", m, curves=found) for m in ("mural", "vice", "sac")])
+    assert learning.double(Ask(Where(tmp_path))).data["tasks"]["double-maze"]["sac"]["final"]["value"] == 40
+
+
+def test_visits_are_counted_where_they_were(tmp_path):
+    counts = visits.count(np.array([[3.9, -3.9], [3.9, -3.9], [-3.9, 3.9]]), (-4, -4), (4, 4))
+    assert (counts[-1, 0], counts[0, -1], counts.sum()) == (2, 1, 3)  # x before y
+    write(tmp_path / "mazes", *seeds(), *seeds(method="vice"))
+    ask = Ask(Where(tmp_path), runs=tmp_path / "runs")
+    with pytest.raises(MissingRunsError, match=r"zigzag-maze-mural-10.*--runs"):
+        visits.visitations(ask)
+    drawn = visits.visitations(Ask(Where(tmp_path), runs=tmp_path / "runs", partial=True))
+    assert drawn.said == "coverage at the end: mural 0.90, vice 0.90"
+
+
+def test_visits_come_from_the_replay_of_a_checkpoint(tmp_path):
+    write(tmp_path / "mazes", *seeds(), *seeds(method="vice"))
+    walk = np.clip(np.cumsum(np.random.default_rng(0).normal(0, 0.2, (400, 1, 2)), axis=0) - 3, -4, 4)
+    for name in ("mural", "vice"):
+        folder = tmp_path / "runs" / "mazes" / f"zigzag-maze-{name}-10"
+        checkpoint.save(folder, 300, {"replay": {"rows.xy": walk.astype(np.float32)}}, {})
+        (folder / "config.json").write_text("{}")
+    assert np.allclose(visits.places(folder), walk[:300, 0])
+    drawn, _ = make("visitations", Ask(Where(tmp_path), runs=tmp_path / "runs"), tmp_path / "out")
+    assert [int(np.sum(counts)) for counts in drawn.data["visits"]["mural"].values()] == [30, 75, 150, 300]
+    checkpoint.save(folder, 500, {"replay": {"rows.xy": walk.astype(np.float32)}}, {})
+    with pytest.raises(visits.ShortReplayError, match="lost its first steps"):
+        visits.places(folder)
+
+
+def test_pictures_over_time_need_pictures(tmp_path):
+    ask = Ask(runs=tmp_path)
+    with pytest.raises(MissingRunsError, match=r"zigzag-maze with mural or vice that kept pictures"):
+        make("zigzag-over-time", ask, tmp_path / "out")
+    for name in ("mural-10", "mural-12", "vice-11", "vice-count-10"):
+        for step in (10, 20, 30):
+            folder = tmp_path / "mazes" / f"zigzag-maze-{name}" / "pictures"
+            folder.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (40, 20), (step, 0, 0)).save(folder / f"{step:010d}.png")
+    drawn, paths = make("zigzag-over-time", ask, tmp_path / "out")
+    assert drawn.data["steps"] == {"zigzag-maze-mural-10": [10, 20, 30], "zigzag-maze-vice-11": [10, 20, 30]}
+    assert paths[1].stat().st_size > 1000
+
+
+def test_colours_tell_methods_and_variants_apart():
+    assert len(set(map(str, COLOURS.values()))) == len(COLOURS)
+    labels = dict.fromkeys(["mural", "mural (a)", "mural (b)"])
+    assert len({str(colour(label, labels)) for label in labels}) == 3
+
+
+def test_numbers_become_plain():
+    assert tidy({"a": np.array([1.0, np.inf]), 2: (np.int64(3), "x")}) == {"a": [1.0, None], "2": [3, "x"]}
 
 
 def test_maps_are_drawn_x_to_the_right_and_y_upwards():
@@ -24,16 +128,16 @@ def test_maps_are_drawn_x_to_the_right_and_y_upwards():
     assert not drawn[-1, 0]
 
 
-def test_importance_weighting_is_the_picture_of_a_smaller_spread(tmp_path, monkeypatch):
+def test_importance_weighting_is_the_picture_of_a_smaller_spread(monkeypatch):
     def small(hidden, **options):
         return MetaNMLClassifier((32, 32), **{**options, "meta_epochs": 15})
 
     monkeypatch.setattr(sys.modules[importance_weighting.__module__], "MetaNMLClassifier", small)
-    path = tmp_path / "new" / "figure.png"
-    said = importance_weighting(path, 0)
-    assert path.stat().st_size > 10_000
-    with_it, without = (float(word) for word in said.replace(",", "").split() if word[0].isdigit())
+    drawn = importance_weighting(Ask())
+    assert isinstance(drawn, Drawn)
+    with_it, without = (float(word) for word in drawn.said.replace(",", "").split() if word[0].isdigit())
     assert with_it < without
+    assert len(drawn.data["losses"]) == 2
 
 
 def test_both_ways_of_adapting_see_the_query():
@@ -47,8 +151,3 @@ def test_both_ways_of_adapting_see_the_query():
     assert (falls // count).tolist() == list(range(PASSES))  # once in each pass; all other batches speak against it
     assert (np.diff(steady[1]) < 0).sum() > 10 * PASSES
     assert np.std(steady[1][count:]) < np.std(lucky[1][count:])
-
-
-def test_the_command_offers_every_figure():
-    offered = get_args(get_args(get_type_hints(bench.Figure, include_extras=True)["name"])[0])
-    assert offered == ("all", *FIGURES)

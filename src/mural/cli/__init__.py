@@ -10,7 +10,8 @@ from typing import Annotated
 import tyro
 
 from mural import __version__
-from mural.cli.bench import Bench, Figure
+from mural.cli.bench import Bench
+from mural.cli.figures import Claims, Figure, Table
 from mural.cli.info import Info
 from mural.cli.lists import Examples, Methods, Tasks
 from mural.cli.report import Report
@@ -38,6 +39,8 @@ class Mural:
         | Annotated[Examples, tyro.conf.subcommand("examples")]
         | Annotated[Figure, tyro.conf.subcommand("figure")]
         | Annotated[SweepCommand, tyro.conf.subcommand("sweep")]
+        | Annotated[Table, tyro.conf.subcommand("table")]
+        | Annotated[Claims, tyro.conf.subcommand("claims")]
         | Annotated[Bench, tyro.conf.subcommand("bench")]
         | Annotated[Info, tyro.conf.subcommand("info")]
     )

@@ -1,42 +1,15 @@
-"""`mural bench …` and `mural figure …`: what is measured, and the paper's pictures."""
+"""`mural bench …`: what is measured."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
-from rich.console import Console
 from tyro.conf import Positional
 
 from mural.cli.tables import show
-
-
-@dataclass
-class Figure:
-    """Make a figure of the paper, from data to picture. `mural figure all` makes every one."""
-
-    name: Positional[Literal["all", "reward-classifiers", "gradient-steps", "importance-weighting"]]
-    """Which one."""
-    out: Path = Path("figures")
-    """Folder for the pictures."""
-    seed: int = 0
-    """Seed of data and training."""
-
-    def run(self) -> None:
-        """Make the pictures, with a line for each."""
-        from mural.study.figures import FIGURES  # loads JAX and matplotlib
-
-        for name, draw in FIGURES.items():
-            if self.name not in ("all", name):
-                continue
-            path = self.out / f"{name}.png"
-            begun = time.monotonic()
-            with Console(stderr=True).status(f"{name} …"):
-                finding = draw(path, self.seed)
-            print(f"{path}  ({time.monotonic() - begun:.0f} s)\n  {finding}", flush=True)
 
 
 @dataclass

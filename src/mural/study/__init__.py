@@ -1,1 +1,1 @@
-"""Many runs, and what is learned from them: evidence, the paper's figures, measurements of speed and fidelity."""
+"""Many runs, and what is learned from them: sweeps, statistics, figures, tables, claims, a report, measurements."""

@@ -20,9 +20,10 @@ from mural.storage import disk, metrics
 Result = dict[str, Any]
 
 CURVES = (
-    "eval/success", "eval/sampled_success", "eval/distance", "train/success", "train/distance", "coverage",
-    "reward/mean",
+    "eval/success", "eval/sampled_success", "eval/env_return", "eval/distance", "train/success", "train/distance",
+    "coverage", "reward/mean",
 )  # fmt: skip
+RARE = ("eval/sampled_success", "eval/env_return")  # kept where they were logged
 ALSO = "kernel_gap"  # part of the names of further curves
 SOLVED = 0.9
 ATTEMPTS = "attempts.jsonl"
@@ -114,7 +115,7 @@ def commit(result: Result) -> str:
 def names(rows: Sequence[Result]) -> list[str]:
     """The curves to keep."""
     last = rows[-1] if rows else {}
-    return [*CURVES[:1], *(n for n in CURVES[1:] if n != "eval/sampled_success" or any(n in row for row in rows)),
+    return [*CURVES[:1], *(n for n in CURVES[1:] if n not in RARE or any(n in row for row in rows)),
             *(name for name in last if ALSO in name)]  # fmt: skip
 
 

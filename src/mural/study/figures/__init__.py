@@ -1,17 +1,87 @@
-"""The paper's figures, each made from scratch by one function: add a file, and a line to `FIGURES`."""
+"""The paper's figures by the labels that they have there: add a function from `Ask` to `Drawn`, and a line here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mural.study.figures.gradient_steps import gradient_steps
-from mural.study.figures.importance_weighting import importance_weighting
-from mural.study.figures.reward_classifiers import reward_classifiers
+from mural.errors import MuralError, did_you_mean
 
-# Each draws to a path, with a seed, and returns a sentence on what it shows.
-FIGURES: dict[str, Callable[[Path, int], str]] = {
-    "reward-classifiers": reward_classifiers,  # fig:failclassifier and fig:classifier-reward-comparisons of the paper
-    "gradient-steps": gradient_steps,  # fig:nml-comparisons-discrete, fig:mle-cnml-diff
-    "importance-weighting": importance_weighting,  # fig:importance-weighting-plots
-}
+if TYPE_CHECKING:  # they load matplotlib, some of them JAX
+    from mural.study.figures.picture import Ask, Drawn
+
+
+class UnknownFigureError(MuralError, ValueError):
+    """There is no figure of this name; the message has the nearest."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A figure that can be made."""
+
+    name: str
+    """Its label in the paper without `fig:`, or a name of ours."""
+    function: str
+    """Where it is made: `module.function` in this folder."""
+    summary: str
+    source: str
+    """What it is made from: studies, or nothing but the package."""
+    aliases: tuple[str, ...] = ()
+    ours: bool = False
+    """Whether the paper has no such figure."""
+
+    @property
+    def label(self) -> str:
+        """As in the paper."""
+        return self.name if self.ours else f"fig:{self.name}"
+
+
+SCRATCH = "made from scratch"
+FIGURES = (
+    Entry("comparisons", "learning.comparisons", "success of all methods on all tasks", "mazes, arms, hand, ant",
+          ("evidence",)),
+    Entry("distance-metrics", "learning.distances", "distance to the goal of all methods", "mazes, arms, hand, ant"),
+    Entry("ablations", "learning.ablations", "without meta-training; novelty and classifier apart",
+          "mazes, arms, ablations"),
+    Entry("visitations", "visits.visitations", "visits and coverage over time, MURAL and VICE", "mazes, run folders"),
+    Entry("shuffled-maze-plots", "learning.shuffled", "success where near states are not near places", "shuffled",
+          ("shuffled",)),
+    Entry("double-maze-plot", "learning.double", "hidden rewards found on the double maze", "double", ("double",)),
+    Entry("double-maze-visitations", "visits.double", "visits of the double maze, MURAL and VICE",
+          "double, run folders"),
+    Entry("zigzag-over-time", "lapse.zigzag", "reward and visits over time, MURAL and VICE", "run folders of mazes",
+          ours=True),
+    Entry("spiral-over-time", "lapse.spiral", "reward and visits over time, MURAL and VICE", "run folders of mazes",
+          ours=True),
+    Entry("classifier-reward-comparisons", "reward_classifiers.reward_classifiers", "four classifiers as rewards",
+          SCRATCH, ("reward-classifiers", "failclassifier")),
+    Entry("nml-comparisons-discrete", "gradient_steps.gradient_steps", "more gradient steps per query, and the ideal",
+          SCRATCH, ("gradient-steps", "mle-cnml-diff")),
+    Entry("importance-weighting-plots", "importance_weighting.importance_weighting", "the query in every batch",
+          SCRATCH, ("importance-weighting",)),
+)  # fmt: skip
+
+
+def find(name: str) -> Entry:
+    """The figure of this name, with or without `fig:`, or an `UnknownFigureError`."""
+    plain = name.removeprefix("fig:")
+    for entry in FIGURES:
+        if plain in (entry.name, *entry.aliases):
+            return entry
+    known = [one for entry in FIGURES for one in (entry.name, *entry.aliases)]
+    raise UnknownFigureError(f"there is no figure {name!r}; {did_you_mean(plain, known)}`mural figure --list` has all")
+
+
+def make(name: str, ask: Ask, out: Path) -> tuple[Drawn, list[Path]]:
+    """Draw a figure and write it: OUT/NAME.svg, .png and .json."""
+    import matplotlib
+
+    from mural.study.figures.picture import STYLE, save
+
+    entry = find(name)
+    module, _, function = entry.function.rpartition(".")
+    with matplotlib.rc_context(STYLE):
+        drawn: Drawn = getattr(importlib.import_module(f"{__name__}.{module}"), function)(ask)
+        return drawn, save(drawn, out / entry.name)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
 
 from mural.nml import MetaNMLClassifier, mlp
-from mural.study.figures.maze_axes import draw_map, save
+from mural.study.figures.maze_axes import draw_map
+from mural.study.figures.picture import PAGE, Ask, Drawn
 from mural.study.maze_data import MAZE_GRID, free_cells, zigzag_data
 
 STEPS = (1, 2, 5, 10)
 KERNEL_WIDTH = 0.25  # half a cell: neighbours count for 1 %, so that the discrete ideal is the right one
 
 
-def gradient_steps(path: Path, seed: int = 0) -> str:
+def gradient_steps(ask: Ask) -> Drawn:
     """Draw the maps for 1, 2, 5 and 10 steps, the ideal, and how far each is from maximum likelihood and ideal."""
+    seed = ask.seed
     data = zigzag_data(seed)
     x, y, counts = data.binned()
     cells, ideal, free = MAZE_GRID.centres(), data.ideal(), free_cells(MAZE_GRID, data)
@@ -29,8 +29,8 @@ def gradient_steps(path: Path, seed: int = 0) -> str:
     maps = {n: classifier.set_params(steps=n).predict_proba(cells)[:, 1] for n in STEPS}
     errors = [np.abs(reward - ideal)[free].mean() for reward in maps.values()]
 
-    figure = Figure(figsize=(15.5, 2.9), layout="compressed")
-    *axes, curve = figure.subplots(1, len(STEPS) + 2)
+    figure = Figure(figsize=(PAGE, 3.4), layout="compressed")
+    *axes, curve = figure.subplots(2, 3).ravel()
     for ax, (n, reward) in zip(axes, maps.items(), strict=False):
         draw_map(ax, reward, f"{n} gradient step{'s' * (n > 1)}")
     image = draw_map(axes[-1], ideal, "ideal CNML (counts)")
@@ -39,9 +39,13 @@ def gradient_steps(path: Path, seed: int = 0) -> str:
     curve.plot([0, *STEPS], change, "o-", label="to the network at θ")
     curve.plot([0, *STEPS], [np.abs(plain - ideal)[free].mean(), *errors], "s-", label="to the ideal")
     curve.set(xlabel="gradient steps", ylim=(0, None), xticks=[0, *STEPS])
-    curve.set_title("mean difference", fontsize=10)
-    curve.legend(frameon=False, fontsize=8)
-    save(figure, path)
-    return "mean distance to the ideal: " + ", ".join(
+    curve.set_title("mean difference")
+    curve.legend(frameon=False)
+    said = "mean distance to the ideal: " + ", ".join(
         f"{error:.3f} after {n} step{'s' * (n > 1)}" for n, error in zip(STEPS, errors, strict=True)
     )
+    numbers = {
+        "steps": [0, *STEPS], "to_the_network": change, "to_the_ideal": [np.abs(plain - ideal)[free].mean(), *errors],
+        "maps": maps, "ideal": ideal, "cells": cells,
+    }  # fmt: skip
+    return Drawn(figure, numbers, said, f"made from scratch with seed {seed}")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from matplotlib.figure import Figure
 
 from mural.nml import Data, MetaNMLClassifier, mlp
 from mural.nml.adaptation import augmented_loss
 from mural.nml.mlp import Params
 from mural.nml.weights import query_weights
-from mural.study.figures.maze_axes import draw_map, map_points, save
+from mural.study.figures.maze_axes import draw_map, map_points
+from mural.study.figures.picture import PAGE, Ask, Drawn, sheet
 from mural.study.maze_data import MazeData, zigzag_data
 
 BATCH = 32
@@ -51,28 +49,30 @@ def adapt(params: Params, data: MazeData, *, in_every_batch: bool, seed: int) ->
     return batch_losses, query_losses
 
 
-def importance_weighting(path: Path, seed: int = 0) -> str:
+def importance_weighting(ask: Ask) -> Drawn:
     """Draw the query among the data, and the two losses during adaptation with and without importance weighting."""
+    seed = ask.seed
     data = zigzag_data(seed)
     classifier = MetaNMLClassifier(
         (128, 128), kernel_width=KERNEL_WIDTH, standardize=False, meta_epochs=30, random_state=seed
     ).fit(data.x, data.y)
-    figure = Figure(figsize=(13, 3.4), layout="constrained")
+    figure = sheet(PAGE, 2.1)
     place, batches, queries = figure.subplots(1, 3, width_ratios=[1, 1.6, 1.6])
     draw_map(place, classifier.predict_proba(map_points())[:, 1], "data and query (y = 1)", data)
     place.plot(*QUERY, marker="X", color="crimson", markeredgecolor="white", markersize=9)
-    spread = {}
+    spread, losses = {}, {}
     for in_every_batch, colour in ((False, "tab:red"), (True, "tab:blue")):
         on_batch, on_query = adapt(classifier.state_.params, data, in_every_batch=in_every_batch, seed=seed)
         label = "query in every batch, down-weighted" if in_every_batch else "query in one batch per pass"
+        losses[label] = {"batch": on_batch, "query": on_query}
         batches.plot(on_batch, color=colour, linewidth=0.9, label=label)
         queries.plot(on_query, color=colour, linewidth=1.2, label=label)
         spread[in_every_batch] = np.std(on_query[len(on_query) // 2 :])
     batches.set(xlabel="gradient step", title="loss of the batch", ylim=(None, 1.25 * batches.get_ylim()[1]))
     queries.set(xlabel="gradient step", title="loss of the query")
-    batches.legend(frameon=False, fontsize=8, loc="upper center")
-    save(figure, path)
-    return (
+    batches.legend(frameon=False, loc="upper center")
+    said = (
         f"deviation of the query's loss over the last pass: {spread[True]:.2f} with the weighting, "
         f"{spread[False]:.2f} without"
     )
+    return Drawn(figure, {"losses": losses, "query": QUERY}, said, f"made from scratch with seed {seed}")

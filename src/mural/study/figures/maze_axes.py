@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from mural.show.axes import draw_cells, furnish
@@ -32,9 +29,3 @@ def draw_map(ax: Any, reward: Floats, title: str, data: MazeData | None = None) 
         ax.scatter(*data.visits.T, s=0.5, c="white", alpha=0.35, linewidths=0)
     furnish(ax, PLANE, title, None if data is None else data.examples)
     return image
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write the picture, making its folder if needed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110, bbox_inches="tight", metadata={"Software": f"matplotlib {matplotlib.__version__}"})

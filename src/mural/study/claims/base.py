@@ -1,0 +1,137 @@
+"""What a claim is: a sentence, where it stands, the command that tests it, and how evidence becomes a verdict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from mural.study import statistics
+from mural.study.runs import Group, Result, Where, belongs, success
+from mural.study.statistics import Estimate
+
+MINIMUM = 3  # runs of a group before anything is concluded from it
+
+
+class Verdict(StrEnum):
+    """Computed, never typed."""
+
+    HOLDS = "holds"
+    PART = "in part"
+    FAILS = "does not hold"
+    OPEN = "not yet run"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was measured, and what follows."""
+
+    measured: str
+    verdict: Verdict
+
+
+@dataclass
+class Evidence:
+    """Everything that claims are judged by; read when asked for, and once."""
+
+    where: Where = field(default_factory=Where)
+    benchmarks: Path = Path("benchmarks")
+    figures: Path = Path("docs/figures")
+    """Figures that were made, with their numbers."""
+    _loaded: dict[str, list[Result]] = field(default_factory=dict)
+
+    def runs(self, group: Group) -> list[Result]:
+        """The finished runs of a group; none if they are too few to conclude from."""
+        if group.study not in self._loaded:
+            self._loaded[group.study] = self.where.load(group.study)
+        found = {run["seed"]: run for run in self._loaded[group.study] if belongs(run, group)}
+        return list(found.values()) if len(found) >= MINIMUM else []
+
+    def success(self, group: Group) -> list[float]:
+        """The success of each run."""
+        return [success(run) for run in self.runs(group)]
+
+    def last(self, group: Group, metric: str) -> list[float]:
+        """The last value of a curve of each run; none if a run has not kept it."""
+        curves = [run["curves"].get(metric) for run in self.runs(group)]
+        return [] if None in curves or [] in curves else [float(curve[-1][1]) for curve in curves]
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """The rows of a benchmark; none if it was not made."""
+        path = self.benchmarks / f"{name}.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines() if line] if path.is_file() else []
+
+    def figure(self, name: str) -> dict[str, Any] | None:
+        """The numbers of a figure; None if it was not made."""
+        path = self.figures / f"{name}.json"
+        return dict(json.loads(path.read_text())["data"]) if path.is_file() else None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of the paper, or of ours."""
+
+    name: str
+    words: str
+    place: str
+    """Where in the paper."""
+    command: str
+    """What makes the evidence."""
+    judge: Callable[[Evidence], Finding]
+    ours: bool = False
+
+
+def nothing(what: str = "") -> Finding:
+    """No evidence yet."""
+    return Finding(what or "–", Verdict.OPEN)
+
+
+def all_of(tests: Mapping[str, bool | None]) -> Verdict:
+    """Of a claim that says several things: all hold, some do, none does; open while one is not known."""
+    if not tests or None in tests.values():
+        return Verdict.OPEN
+    if all(tests.values()):
+        return Verdict.HOLDS
+    return Verdict.PART if any(tests.values()) else Verdict.FAILS
+
+
+def better(evidence: Evidence, ours: Group, theirs: Group, margin: float = 0.0) -> tuple[bool | None, Estimate | None]:
+    """Whether the whole interval of the difference in success lies above `margin`; None if there are too few runs."""
+    first, second = evidence.success(ours), evidence.success(theirs)
+    if not first or not second:
+        return None, None
+    gap = statistics.difference({ours.task: first}, {theirs.task: second})
+    return gap.low > margin, gap
+
+
+def versus(evidence: Evidence, pairs: Sequence[tuple[Group, Group]], margin: float = 0.0) -> Finding:
+    """Ours against theirs, pair by pair: the difference in success with its interval."""
+    tests: dict[str, bool | None] = {}
+    told = []
+    for ours, theirs in pairs:
+        name = f"{theirs.label} on {ours.task}"
+        tests[name], gap = better(evidence, ours, theirs, margin)
+        told.append(f"{name}: not yet run" if gap is None else f"{name}: {signed(gap)}")
+    known = any(test is not None for test in tests.values())
+    head = f"success of {pairs[0][0].label} minus that of " if known else ""
+    return Finding(head + "; ".join(told) if known else "–", all_of(tests))
+
+
+def reached(evidence: Evidence, ones: Iterable[Group], level: float = 0.9) -> tuple[dict[str, bool | None], list[str]]:
+    """Whether the interquartile mean of the success of each group is at least `level`; and that in words."""
+    tests: dict[str, bool | None] = {}
+    told = []
+    for group in ones:
+        scores = evidence.success(group)
+        estimate = statistics.iqm({group.task: scores}) if scores else None
+        tests[group.name] = None if estimate is None else estimate.value >= level
+        told.append(f"{group.name} {'not yet run' if estimate is None else estimate.text()}")
+    return tests, told
+
+
+def signed(estimate: Estimate) -> str:
+    """A difference, with its sign."""
+    return f"{estimate.value:+.2f} [{estimate.low:+.2f}, {estimate.high:+.2f}]"

@@ -1,0 +1,40 @@
+"""Claims of ours, beside the paper's: what kernel counts alone do, and what each rule of the fast preset is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mural.study.claims.base import Claim, Evidence, Finding, all_of, better, signed
+from mural.study.claims.learning import ALL, BOTH, ablated, group
+from mural.study.runs import ARMS, MAZES, Group
+
+
+def equal(ours: Group, theirs: Group, tolerance: float = 0.1) -> Callable[[Evidence], tuple[bool | None, str]]:
+    """Whether the interval of a difference lies within ± the tolerance."""
+
+    def judge(evidence: Evidence) -> tuple[bool | None, str]:
+        _, gap = better(evidence, ours, theirs)
+        if gap is None:
+            return None, f"{ours.task} not yet run"
+        return -tolerance < gap.low and gap.high < tolerance, f"{ours.task} {signed(gap)}"
+
+    return judge
+
+
+def counts_alone(evidence: Evidence) -> Finding:
+    """Kernel counts in closed form reach what meta-NML reaches."""
+    judged = {task: equal(group(task), group(task, "cnml"))(evidence) for task in (*MAZES, *ARMS)}
+    told = ", ".join(text for _, text in judged.values())
+    return Finding(f"success of MURAL minus cnml: {told}", all_of({task: test for task, (test, _) in judged.items()}))
+
+
+OURS = (
+    Claim("counts-alone", "Kernel counts in closed form, without a network, do as well as meta-NML.", "ours", ALL,
+          counts_alone, ours=True),
+    Claim("counts", "Counting all visits instead of shares is worth it.", "ours", BOTH,
+          ablated("mural", "no-counts"), ours=True),
+    Claim("current", "Current rewards instead of those stored at the visit are worth it.", "ours", BOTH,
+          ablated("mural", "stored-rewards"), ours=True),
+    Claim("noise", "Correlated noise is worth it.", "ours", BOTH, ablated("mural", "white-noise"), ours=True),
+    Claim("units", "A metric without units is worth it.", "ours", BOTH, ablated("mural", "raw-units"), ours=True),
+)  # fmt: skip

@@ -1,0 +1,59 @@
+"""What each method reaches on each task: success with its interval, steps and minutes to the first 0.9."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mural.study import statistics
+from mural.study.runs import COMPARISON, Runs, Where, gather, minutes_to_solved, steps_to_solved, success
+
+OURS = "mural"
+
+
+def outcomes(where: Where, *, partial: bool = False) -> tuple[list[dict[str, Any]], str]:
+    """Rows by task and method, then by method over all of its tasks; and what they were made from."""
+    runs = gather(COMPARISON, where, what="the table of results", partial=partial)
+    return [*by_task(runs), *over_tasks(runs)], runs.made_by()
+
+
+def by_task(runs: Runs) -> Iterator[dict[str, Any]]:
+    """A row per task and method."""
+    for group, of in runs.by.items():
+        scores = [success(run) for run in of]
+        steps = statistics.median_time({group.task: [steps_to_solved(run) / 1000 for run in of]})
+        minutes = [minutes_to_solved(run) for run in of]
+        known = {group.task: [m for m in minutes if m is not None]} if None not in minutes else None
+        yield {
+            "task": group.task,
+            "method": group.label,
+            "runs": len(of),
+            "success (IQM)": statistics.iqm({group.task: scores}).text(),
+            "solved": f"{sum(score >= 0.9 for score in scores)} of {len(scores)}",
+            "thousand steps to 0.9": steps.text(digits=0),
+            "minutes to 0.9": statistics.median_time(known).text(digits=1) if known else "not kept",
+            "P(mural is better)": better(runs, group.method, (group.task,)),
+        }
+
+
+def over_tasks(runs: Runs) -> Iterator[dict[str, Any]]:
+    """A row per method."""
+    for method in dict.fromkeys(group.method for group in runs.by):
+        scores = runs.success(method)
+        yield {
+            "task": f"all {len(scores)}",
+            "method": method,
+            "runs": sum(map(len, scores.values())),
+            "success (IQM)": statistics.iqm(scores).text(),
+            "solved": f"{sum(s >= 0.9 for of in scores.values() for s in of)} of {sum(map(len, scores.values()))}",
+            "P(mural is better)": better(runs, method, tuple(scores)),
+        }
+
+
+def better(runs: Runs, method: str, tasks: tuple[str, ...]) -> str:
+    """How probable it is that a run of MURAL beats one of this method on the tasks that both were run on."""
+    ours, theirs = runs.success(OURS, tasks=tasks), runs.success(method, tasks=tasks)
+    both = [task for task in theirs if task in ours]
+    if method == OURS or not both:
+        return ""
+    return statistics.improvement({t: ours[t] for t in both}, {t: theirs[t] for t in both}).text()

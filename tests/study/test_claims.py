@@ -1,0 +1,260 @@
+"""The ledger: verdicts follow the data, in both directions, and none is given without runs."""
+
+import json
+
+import pytest
+
+from mural.cli import main
+from mural.study.claims import CLAIMS, Evidence, Verdict, judge, page
+from mural.study.claims.base import Claim, Finding, all_of
+from mural.study.runs import COMPARISON, Where
+from tests.study.made_up import result, seeds, write
+
+HOLDS, PART, FAILS, OPEN = Verdict.HOLDS, Verdict.PART, Verdict.FAILS, Verdict.OPEN
+BY_NAME = {claim.name: claim for claim in CLAIMS}
+GOOD, BAD = (1.0, 0.95, 1.0), (0.0, 0.05, 0.0)
+
+
+@pytest.fixture
+def world(tmp_path):
+    """Puts made-up runs and measurements in their places, and judges."""
+
+    class World:
+        def runs(self, study, *results):
+            write(tmp_path / "results" / study, *results)
+            return self
+
+        def rows(self, name, *rows):
+            (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+            return self
+
+        def figure(self, name, **data):
+            (tmp_path / f"{name}.json").write_text(json.dumps({"data": data}))
+            return self
+
+        def __call__(self, name):
+            evidence = Evidence(Where(tmp_path / "results"), tmp_path, tmp_path)
+            return BY_NAME[name].judge(evidence)
+
+    return World()
+
+
+def verdicts(world, *names):
+    return [world(name).verdict for name in names]
+
+
+def test_without_runs_only_the_theorem_is_judged(world):
+    judged = {claim.name: world(claim.name).verdict for claim in CLAIMS}
+    assert judged.pop("theorem") == HOLDS
+    assert set(judged.values()) == {OPEN}
+    assert len(BY_NAME) == len(CLAIMS) >= 30
+
+
+def test_two_runs_conclude_nothing(world):
+    world.runs(
+        "mazes", *[one for task in ("zigzag-maze", "spiral-maze") for one in seeds(task, "vice", success=(0, 0))]
+    )
+    assert world("vice-mazes").verdict == OPEN
+    world.runs("mazes", *[result(task, "vice", 12, 0.0) for task in ("zigzag-maze", "spiral-maze")])
+    assert world("vice-mazes").verdict == HOLDS
+
+
+def compared(task, ours, theirs):
+    """Runs of all methods that are compared on a task; `theirs` may be given by method."""
+    for group in COMPARISON:
+        if group.task == task:
+            score = ours if group.method == "mural" else theirs.get(group.method, BAD)
+            yield from seeds(task, group.method, success=score)
+
+
+def test_beating_everyone_some_and_nobody(world):
+    world.runs("mazes", *compared("zigzag-maze", GOOD, {}))
+    found = world("beats-zigzag-maze")
+    assert found.verdict == HOLDS
+    assert "zigzag-maze mural 0.98 [0.95, 1.00]; minus the success of vice +0.97 [+0.93, +1.00]" in found.measured
+    world.runs("mazes", *compared("zigzag-maze", GOOD, {"ddl": GOOD}))
+    assert world("beats-zigzag-maze").verdict == PART
+    prior = ("vice", "vice-count", "vice-rnd", "ddl", "icm", "vae-density", "sac-sparse")
+    world.runs("mazes", *compared("zigzag-maze", BAD, dict.fromkeys(prior, GOOD)))
+    assert world("beats-zigzag-maze").verdict == FAILS
+
+
+def test_a_part_that_is_not_known_leaves_it_open(world):
+    world.runs("ant", *seeds("ant-maze", success=GOOD))
+    assert world("scales").verdict == OPEN
+    world.runs("hand", *seeds("hand-reposition", success=BAD))
+    assert world("scales").verdict == PART
+    world.runs("hand", *seeds("hand-reposition", success=GOOD))
+    assert world("scales").verdict == HOLDS
+
+
+def ablation(world, method, variant, score):
+    world.runs("mazes", *seeds("zigzag-maze")).runs("arms", *seeds("sawyer-push"))
+    for task in ("zigzag-maze", "sawyer-push"):
+        world.runs("ablations", *seeds(task, method, success=score, variant=variant))
+
+
+@pytest.mark.parametrize(
+    ("claim", "method", "variant"),
+    [
+        ("no-meta", "mural-no-meta", ""), ("negatives", "mural-negatives", ""), ("kernel", "mural", "no-kernel"),
+        ("counts", "mural", "no-counts"), ("current", "mural", "stored-rewards"), ("noise", "mural", "white-noise"),
+        ("units", "mural", "raw-units"),
+    ],
+)  # fmt: skip
+def test_ablations_in_both_directions(world, claim, method, variant):
+    ablation(world, method, variant, BAD)
+    assert world(claim).verdict == HOLDS
+    ablation(world, method, variant, GOOD)
+    assert world(claim).verdict == FAILS
+
+
+def everywhere(world, *methods, **more):
+    """Runs on all tasks of the comparison; `more` are those of single methods."""
+    for group in COMPARISON:
+        if group.method in methods:
+            world.runs(group.study, *seeds(group.task, group.method, **more))
+
+
+def test_sooner_is_a_matter_of_steps(world):
+    everywhere(world, "mural", solved=10_000)
+    everywhere(world, "vice", solved=30_000)
+    everywhere(world, "ddl", success=BAD)
+    assert verdicts(world, "sooner-vice", "sooner-ddl") == [HOLDS, HOLDS]
+    everywhere(world, "vice", solved=10_000)
+    assert world("sooner-vice").verdict == FAILS
+
+
+def test_nowhere_behind_l2_and_ahead_of_novelty(world):
+    everywhere(world, "mural", "sac-distance", success=GOOD)
+    everywhere(world, "icm", "vae-density", success=BAD)
+    assert verdicts(world, "distance", "novelty") == [HOLDS, HOLDS]
+    everywhere(world, "mural", success=BAD)
+    assert verdicts(world, "distance", "novelty") == [FAILS, FAILS]
+
+
+def explored(world, method, coverage):
+    for task in ("zigzag-maze", "spiral-maze"):
+        world.runs("mazes", *seeds(task, method, curves={"coverage": [[50_000, coverage]]}))
+
+
+def test_coverage(world):
+    explored(world, "mural", 0.7)
+    explored(world, "vice", 0.3)
+    assert verdicts(world, "coverage", "seventy") == [HOLDS, HOLDS]
+    explored(world, "mural", 0.3)
+    assert verdicts(world, "coverage", "seventy") == [FAILS, FAILS]
+
+
+def test_stuck_is_nearer_and_without_success(world):
+    prior = ("vice", "vice-count", "vice-rnd", "ddl", "icm", "vae-density", "sac-sparse")
+    for task in ("zigzag-maze", "spiral-maze"):
+        for method in prior:
+            nearer = {"eval/distance": [[5000, 10.0], [50_000, 5.0]]}
+            world.runs("mazes", *seeds(task, method, success=BAD, curves=nearer))
+    assert verdicts(world, "stuck", "sparse", "vice-mazes") == [HOLDS, HOLDS, HOLDS]
+    for task in ("zigzag-maze", "spiral-maze"):
+        for method in prior:
+            world.runs("mazes", *seeds(task, method, success=GOOD))
+    assert verdicts(world, "stuck", "sparse", "vice-mazes") == [FAILS, FAILS, FAILS]
+
+
+def test_shuffled_and_hidden(world):
+    world.runs("mazes", *seeds("zigzag-maze", solved=10_000))
+    world.runs("shuffled", *seeds("shuffled-maze", solved=40_000), *seeds("shuffled-maze", "vice", success=BAD))
+    assert verdicts(world, "shuffled", "generalises") == [HOLDS, HOLDS]
+    world.runs("shuffled", *seeds("shuffled-maze", success=BAD), *seeds("shuffled-maze", "vice", success=GOOD))
+    assert world("shuffled").verdict == FAILS
+    world.runs("mazes", *seeds("zigzag-maze", success=BAD))
+    assert world("generalises").verdict == FAILS
+    for mural, verdict in ((30.0, HOLDS), (0.0, FAILS)):
+        for method, value in (("mural", mural), ("vice", 0.0), ("sac", 1.0)):
+            world.runs("double", *seeds("double-maze", method, curves={"eval/env_return": [[50_000, value]]}))
+        assert world("hidden").verdict == verdict
+
+
+def test_warm_start_asks_for_such_settings(world):
+    config = {"steps": 50_000, "reward": {"classifier": {"warm_start": True, "epochs": 1}}}
+    for task in ("zigzag-maze", "spiral-maze"):
+        world.runs("mazes", *seeds(task))
+    assert world("warm-start").verdict == OPEN
+    for score, verdict in ((GOOD, HOLDS), (BAD, FAILS)):
+        for task in ("zigzag-maze", "spiral-maze"):
+            world.runs("mazes", *seeds(task, success=score, config=config))
+        assert world("warm-start").verdict == verdict
+
+
+def test_kernel_counts_alone_are_equal_or_not(world):
+    everywhere(world, "mural", "cnml")
+    assert world("counts-alone").verdict == HOLDS
+    everywhere(world, "cnml", success=BAD)
+    assert world("counts-alone").verdict == FAILS
+
+
+def fidelity(method, truth, error, tau=0.9, dataset="maze"):
+    return {"dataset": dataset, "method": method, "truth": truth, "mean_error": error, "tau": tau, "queries": 9}
+
+
+def test_fidelity(world):
+    steps = fidelity("meta-1", "exact", 0.1), fidelity("meta-20", "exact", 0.01)
+    world.rows("fidelity", fidelity("meta-1", "ideal", 0.01), fidelity("mle", "ideal", 0.3, 0.2), *steps)
+    assert verdicts(world, "one-step", "more-steps") == [HOLDS, HOLDS]
+    worse = fidelity("meta-1", "exact", 0.1, dataset="iris"), fidelity("meta-20", "exact", 0.2, dataset="iris")
+    world.rows("fidelity", fidelity("meta-1", "ideal", 0.3, 0.1), fidelity("mle", "ideal", 0.3), *steps, *worse)
+    assert verdicts(world, "one-step", "more-steps") == [FAILS, PART]
+
+
+def test_speed(world):
+    def row(hidden, naive):
+        times = {"feedforward_s": 0.001, "meta_nml_s": 0.01, "naive_cnml_s_per_state": naive}
+        return {"hidden": hidden, "threads": 1, "states": 1, "adapt_points": 63, **times}
+
+    epoch = {"what": "epoch of MURAL / epoch of VICE", "ours": 3, "peer": 2, "env": "zigzag-maze"}
+    world.rows("classifier", row(512, 20), row(2048, 20)).rows("train", epoch)
+    assert verdicts(world, "speed", "epochs") == [HOLDS, OPEN]
+    everywhere(world, "mural", seconds=150.0)
+    everywhere(world, "vice", seconds=100.0)
+    assert world("epochs").verdict == HOLDS
+    everywhere(world, "mural", seconds=300.0)
+    world.rows("classifier", row(512, 1), row(2048, 20))
+    assert verdicts(world, "speed", "epochs") == [PART, FAILS]
+
+
+def test_figures_are_evidence(world):
+    def reward(middle, straight, visited):
+        tau = {"regularised": {"straight": straight, "around": 0.5}}
+        maps = {"maximum likelihood": [0.0] * 9 + [middle] * 11}
+        world.figure("classifier-reward-comparisons", maps=maps, tau=tau, at_visits=visited, unseen=0.5)
+        world.figure("nml-comparisons-discrete", steps=[0, 1, 10], to_the_network=[0, straight, 1.0])
+        world.figure("shaping", tau={"MURAL": straight, "maximum likelihood": 0.3})
+        losses = {"query in every batch": {"query": [0, visited] * 4}, "query in one batch": {"query": [0, 0.5] * 4}}
+        world.figure("importance-weighting-plots", losses=losses)
+
+    names = ("sharp", "misleads", "first-step", "shaping", "weighting")
+    reward(1.0, 0.8, 0.1)
+    assert verdicts(world, *names, "unseen") == [HOLDS] * 6
+    reward(0.5, 0.1, 0.9)
+    assert verdicts(world, *names, "unseen") == [FAILS] * 5 + [PART]
+
+
+def test_all_of_its_parts():
+    assert [all_of(dict(enumerate(parts))) for parts in ([], [True, None], [True, True], [True, False], [False])] == [
+        OPEN, OPEN, HOLDS, PART, FAILS,
+    ]  # fmt: skip
+
+
+def test_the_page_has_a_line_for_each(tmp_path, capsys):
+    claims = [
+        Claim("a", "A | b.", "section 1", "mural x", lambda evidence: Finding("1.00", HOLDS)),
+        Claim("b", "Ours.", "ours", "mural y", lambda evidence: Finding("–", OPEN), ours=True),
+    ]
+    text = page(judge(Evidence(), claims))
+    assert "Of 1 claims of the paper: 1 holds." in text
+    assert "| A \\| b. | section 1 | 1.00 | **holds** | `mural x` |" in text
+    assert text.index("## Ours") < text.index("| Ours. |")
+    places = ["--results", str(tmp_path), "--benchmarks", str(tmp_path), "--figures", str(tmp_path)]
+    main(["claims", "--out", str(tmp_path / "claims.md"), *places])
+    assert (tmp_path / "claims.md").read_text().count("**not yet run**") == len(CLAIMS) - 1
+    capsys.readouterr()
+    main(["claims", "--json", *places])
+    assert json.loads(capsys.readouterr().out.splitlines()[0])["claim"] == "theorem"
