@@ -12,9 +12,10 @@ VISITED = rng.normal([0, 0, 5], [1.0, 2.0, 0.1], (600, 3)).astype(np.float32)
 EXAMPLES = rng.normal([4, 4, 5.5], [0.1, 0.2, 0.05], (50, 3)).astype(np.float32)
 
 
-def measured(states=VISITED, examples=EXAMPLES, before=None, units="spread"):
+def measured(states=VISITED, examples=EXAMPLES, before=None, units="spread", slow=None):
     before = metrics.raw(states.shape[1]) if before is None else before
-    return metrics.refresh(units, before, jnp.asarray(states), jnp.asarray(examples))
+    slow = jnp.zeros(states.shape[1]) if slow is None else slow
+    return metrics.refresh(units, before, jnp.asarray(states), jnp.asarray(examples), slow)
 
 
 def by_hand(states, examples):
@@ -61,6 +62,27 @@ def test_numbers_in_which_examples_and_visits_do_not_differ_hardly_count():
     found = measured(np.concatenate([VISITED, pose[0]], axis=1), np.concatenate([EXAMPLES, pose[1]], axis=1))
     x = np.asarray(found.apply(jnp.asarray(np.concatenate([VISITED, pose[0]], axis=1))))
     assert x[:, 3:].var(axis=0).sum() < 0.5 < x[:, :3].var(axis=0).sum()
+
+
+@pytest.mark.parametrize("abreast", [1, 3])
+def test_slow_numbers_count_although_examples_do_not_differ(abreast):
+    """A walk along y and a swinging joint, both as varied in the examples: only the walk is a way to go."""
+    walk, swing = np.cumsum(rng.normal(0, 0.1, 900)), np.sin(np.arange(900) / 2.5)  # its half period is 8 steps
+    states = np.repeat(np.stack([walk, swing], axis=1), abreast, axis=0).astype(np.float32)
+    slow = metrics.slowness(jnp.asarray(states), abreast)
+    later, sooner = states[10 * abreast :].astype(float), states[: -10 * abreast].astype(float)
+    kept = 1 - ((later - sooner) ** 2).mean(0) / (2 * states.astype(float).var(0))
+    np.testing.assert_allclose(slow, np.clip(kept, 0, 1) ** 4, atol=1e-4)
+    assert slow[0] > 0.7
+    assert slow[1] < 0.2
+    examples = states[rng.permutation(len(states))[:200]]
+    quick, seen = measured(states, examples), measured(states, examples, slow=slow)
+    assert float(quick.scale[0]) > 5 * float(seen.scale[0])
+    assert float(seen.scale[0]) == pytest.approx(states[:, 0].std() / float(slow[0]), rel=1e-3)
+
+
+def test_too_few_states_say_nothing_of_slowness():
+    np.testing.assert_array_equal(metrics.slowness(jnp.ones((10, 2))), 0)
 
 
 def test_states_that_have_not_moved_at_all():

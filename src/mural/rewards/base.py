@@ -73,6 +73,8 @@ class Experience:
     """(n, key) → states s_i [n, d], later states s_j of the same episodes [n, d], steps between them [n] (≥ 0)."""
     act: Callable[[Array, Array], tuple[Array, Array]]
     """(obs, key) → actions of the current policy [n, a] and their log π [n]."""
+    abreast: int = 1
+    """Environments whose transitions take turns in `recent`."""
     width: Array | float = 0.0
     """λ by the data: the usual distance from a visited state to its tenth neighbour."""
 

@@ -94,7 +94,8 @@ def learn(
     info: Info = {}
     if any(term.part.scaled and STATES in term.part.learns_from for term in terms):
         visited = experience.states(metrics.STATES, jax.random.fold_in(key, METRIC_STREAM))
-        metric = metrics.refresh(units, parts[METRIC], visited, jnp.asarray(problem.examples))
+        slow = metrics.slowness(experience.recent[STATES], experience.abreast)
+        metric = metrics.refresh(units, parts[METRIC], visited, jnp.asarray(problem.examples), slow)
         after[METRIC] = metric
         info[f"{METRIC}/width"] = metric.width
     for term, k in zip(terms, keys, strict=False):

@@ -175,6 +175,7 @@ class Run:
             size=self._size(),
             draw=lambda n, k, names: compiled.sample(self.replay, seen, n, k, names),
             recent=recent,
+            abreast=len(self.world.envs),
             pairs=lambda n, k: compiled.pairs(self.replay, seen, n, k),
             act=lambda obs, k: compiled.act(
                 self.agent.policy, views.see(self.agent.view, obs, obs, self.config.sac.motion), k
