@@ -20,8 +20,8 @@ LIKE = "zigzag-maze"  # the task that all methods were measured on
 EVALUATED = 2.0  # environment steps per training step: 20 episodes of 100 steps every 2000
 SOURCES = {
     "runs": "measured runs",
-    "ratio": "measured run of MURAL × ratio of epochs",
-    "parts": "benchmarks of the parts",
+    "ratio": "a measured run of MURAL × the ratio of epochs",
+    "parts": "benchmarks of the parts on an idle core, a lower bound: `mural sweep` one run to know better",
 }
 
 
