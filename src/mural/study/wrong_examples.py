@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mural.errors import ArgumentError
-from mural.tasks.base import Task
+from mural.tasks.base import Floats, Task
 
 EPISODE = 100  # steps before the task starts anew
 PATIENCE = 1000  # episodes without a single failure before we give up
 
 
-def wrong_examples(task: Task, n: int, share: float, seed: int) -> NDArray[np.floating]:
-    """`n` examples, of which this share are states that random actions came to and that are no success; in any order."""
+def wrong_examples(task: Task, n: int, share: float, seed: int) -> Floats:
+    """`n` examples in any order; this share of them are states that random actions came to, and no success."""
     if not 0 <= share <= 1:
         raise ArgumentError(f"the share of wrong examples is {share}; it must be between 0 and 1")
     rng = np.random.default_rng(seed)
@@ -22,9 +21,9 @@ def wrong_examples(task: Task, n: int, share: float, seed: int) -> NDArray[np.fl
     return np.stack(mixed)[rng.permutation(n)]
 
 
-def ordinary(task: Task, n: int, seed: int, rng: np.random.Generator) -> list[NDArray[np.floating]]:
+def ordinary(task: Task, n: int, seed: int, rng: np.random.Generator) -> list[Floats]:
     """States visited by random actions, a random one of each episode, none of them a success."""
-    found: list[NDArray[np.floating]] = []
+    found: list[Floats] = []
     task.action_space.seed(seed)
     for episode in range(n + PATIENCE):
         if len(found) == n:
