@@ -84,6 +84,8 @@ class Examples:
     """How many."""
     seed: int = 0
     """Seed."""
+    wrong: float = 0.0
+    """Share of them that are none: states that random actions came to. To see how wrong examples may be."""
     out: Path | None = None
     """Write them to this .npz file."""
     picture: Path | None = None
@@ -98,9 +100,15 @@ class Examples:
 
         name = find(self.task).name
         task = make(name)
-        examples = task.success_examples(self.n, self.seed)
+        if self.wrong:
+            from mural.study.wrong_examples import wrong_examples
+
+            examples = wrong_examples(task, self.n, self.wrong, self.seed)
+            told = f", {np.sum(~task.is_success(examples))} of them wrong"
+        else:
+            examples, told = task.success_examples(self.n, self.seed), ""
         worst = float(np.max(task.distance(examples)))
-        print(f"{name}: {len(examples)} examples, furthest {worst:.3f} of the {task.success_threshold} allowed")
+        print(f"{name}: {len(examples)} examples{told}, furthest {worst:.3f} of the {task.success_threshold} allowed")
         task.close()
         if self.out is not None:
             out = self.out if self.out.suffix == ".npz" else self.out.with_name(f"{self.out.name}.npz")

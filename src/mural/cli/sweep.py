@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from mural.cli.folders import import_modules
+from mural.cli.plans import SweepCost, counted, first_line, print_plan, tell
 from mural.cli.tables import show
 from mural.cli.training import INTERRUPTED, setting
 from mural.errors import MuralError
 
 if TYPE_CHECKING:
     from mural.study.sweep.spec import Run, Sweep
-    from mural.study.sweep.state import Look
 
-VERBS = ("run", "status", "collect")
+VERBS = ("run", "status", "collect", "cost")
 Spec = Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[SPEC]")]
 
 
@@ -187,6 +187,7 @@ class SweepCommand:
         Annotated[SweepRun, tyro.conf.subcommand("run")]
         | Annotated[SweepStatus, tyro.conf.subcommand("status")]
         | Annotated[SweepCollect, tyro.conf.subcommand("collect")]
+        | Annotated[SweepCost, tyro.conf.subcommand("cost")]
     )
 
     def run(self) -> None:
@@ -199,49 +200,3 @@ def with_verb(words: Sequence[str]) -> list[str]:
     if words[:1] == ["sweep"] and words[1:] and words[1] not in (*VERBS, "-h", "--help"):
         return ["sweep", "run", *words[1:]]
     return list(words)
-
-
-def tell(looks: Sequence[tuple[Run, Look]]) -> None:
-    """What is skipped, and why."""
-    print(counted(looks), flush=True)
-    for run, look in looks:
-        if look.state == "differs":
-            print(f"  {run.name} is left alone: {look.note}", flush=True)
-        elif look.state == "running":
-            print(f"  {run.name} is left alone: another process trains it", flush=True)
-
-
-def counted(looks: Sequence[tuple[Run, Look]]) -> str:
-    """'9 runs: 3 done, 6 waiting'."""
-    states = [look.state for _, look in looks]
-    return f"{len(looks)} runs: " + ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
-
-
-def print_plan(looks: Sequence[tuple[Run, Look]], jobs: int) -> None:
-    """What would be run, in which order, and how long it would take."""
-    from mural.study.sweep import estimate, state
-    from mural.study.sweep.board import duration
-
-    speeds = estimate.speeds_for([run for run, _ in looks])
-    rows, lengths, unknown = [], [], 0
-    for run, look in looks:
-        left = 0 if look.state in (*state.FINISHED, "differs", "running") else max(0, run.config.steps - look.step)
-        speed = speeds.of(run.task, run.method, run.config.preset)
-        time = left / speed.steps_per_second if speed else None
-        lengths += [time] if left and time is not None else []
-        unknown += bool(left) and time is None
-        rows.append({
-            "run": run.name, "state": look.state, "steps to go": left,
-            "steps/s": f"{speed.steps_per_second:.0f} ({speed.source})" if speed else "unknown",
-            "time": ("unknown" if time is None else duration(time)) if left else "",
-            "note": first_line(look.note),
-        })  # fmt: skip
-    show(rows, as_json=False)
-    print(counted(looks))
-    print(f"{sum(lengths) / 3600:.1f} core-hours, {duration(estimate.wall(lengths, jobs))} with {jobs} at once", end="")
-    print(f"; and {unknown} runs whose speed was never measured" if unknown else "")
-
-
-def first_line(text: str) -> str:
-    """The first line of a text."""
-    return text.partition("\n")[0]

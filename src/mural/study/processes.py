@@ -12,9 +12,12 @@ from typing import Any
 from mural.errors import MuralError
 
 # Sets the cores of the process that it then becomes, and the signal that it gets when its parent dies (both if any:
-# Linux has them). Popen's preexec_fn would do this in a fork, which JAX's threads do not like.
+# Linux has them). Popen's preexec_fn would do this in a fork, which JAX's threads do not like. What a shell starts in
+# the background ignores SIGINT, what Ray starts blocks it, and their children inherit that; here it counts again.
 PIN = """
-import ctypes, os, sys
+import ctypes, os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 cores, death, parent, *command = sys.argv[1:]
 if cores:
     os.sched_setaffinity(0, map(int, cores.split(",")))

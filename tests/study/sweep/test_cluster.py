@@ -10,6 +10,8 @@ import pytest
 
 from mural import cli
 from mural.study.sweep import cluster
+from mural.study.sweep.attempt import job
+from tests.study.sweep.tiny import plan
 
 ROOT = Path(__file__).parents[3]
 
@@ -47,3 +49,15 @@ def test_without_a_cluster_it_says_how_to_start_one():
     pytest.importorskip("ray")
     with pytest.raises(cluster.ClusterError, match="ray start --head"):
         cluster.connect("no address at all")
+
+
+def test_a_node_with_other_packages_is_refused(tmp_path):
+    """It would make other results under the same name."""
+    pytest.importorskip("ray")
+    (run,) = plan(tmp_path)
+    with pytest.raises(cluster.ClusterError, match=r"jax 0.*, not 9\.9"):
+        cluster.work(job(run), str(tmp_path / "flag"), {"jax": "9.9"})
+    assert not run.folder.exists()
+    (tmp_path / "flag").touch()  # and a sweep that was stopped starts nothing
+    assert cluster.work(job(run), str(tmp_path / "flag"), {}) == cluster.STOPPED
+    assert not run.folder.exists()

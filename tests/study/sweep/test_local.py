@@ -37,6 +37,7 @@ def _without_quick_compiling(monkeypatch):
     """The processes compute what users' processes compute."""
     monkeypatch.delenv("XLA_FLAGS")
     monkeypatch.setattr(local, "PAUSE", 0.02)
+    monkeypatch.setattr(local, "TRIES", 2)
 
 
 def course(run):
@@ -47,9 +48,8 @@ def course(run):
 
 
 def test_killed_interrupted_and_failing_runs(tmp_path, capsys):
-    whole, other = plan(tmp_path / "whole", seeds=(3, 4))
-    assert sorted(sweep([whole, other], 2, Board(2)).done) == [whole.name, other.name]
-    assert course(whole) != course(other)
+    (whole,) = plan(tmp_path / "whole")
+    assert sweep([whole], 1, Board(1)).done == [whole.name]
 
     bad = {"variants": {"bad": {"set": {"examples": "nowhere.npz"}, "methods": ["vice"]}}}
     run, broken = plan(tmp_path / "killed", **bad)
@@ -59,7 +59,7 @@ def test_killed_interrupted_and_failing_runs(tmp_path, capsys):
     assert meddler.interrupted
     assert first.stopped
     assert first.done == []
-    assert "killed by SIGKILL; to be tried again (1 of 3 tries)" in capsys.readouterr().out
+    assert "killed by SIGKILL; to be tried again (1 of 2 tries)" in capsys.readouterr().out
     half = state.look(run)
     assert (half.state, trainer(run.folder)) == ("half done", None)
     assert meddler.interrupted <= half.step < STEPS

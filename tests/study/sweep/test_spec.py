@@ -40,6 +40,13 @@ def test_blocks_hold_a_whole_study():
     assert {run.config.steps for run in runs if run.task == "zigzag-maze"} == {1_000_000}
 
 
+def test_names_are_put_into_text():
+    runs = spec.plan(spec.parse(sweep(set={"examples": "e/{task}-{seed}.npz"})))
+    assert runs[0].config.examples == "e/zigzag-maze-10.npz"
+    assert runs[-1].config.examples == "e/spiral-maze-11.npz"
+    assert runs[0].words[-2:] == ("--examples", "e/zigzag-maze-10.npz")
+
+
 def test_a_choice_by_name_and_shares_for_machines():
     assert names(sweep(), only="*vice-1?") == [name for name in names(sweep()) if "vice" in name]
     shares = [names(sweep(), part=f"{i}/3") for i in (1, 2, 3)]

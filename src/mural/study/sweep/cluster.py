@@ -9,14 +9,15 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import time
+import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mural.errors import MuralError
+from mural.storage.folder import commit, versions
 from mural.study import results
 from mural.study.sweep import state
 from mural.study.sweep.attempt import Job, job, start
@@ -39,6 +40,8 @@ def sweep(runs: Sequence[Run], address: str, board: Board) -> Outcome:
     """Bring all runs to their ends on the cluster at this address ("auto": the one that this machine is part of)."""
     ray = connect(address)
     attempt = ray.remote(num_cpus=1, memory=MEMORY, max_retries=LOST)(work)
+    about = versions() | commit()
+    flag = runs[0].folder.parent.absolute() / f".stop-{uuid.uuid4().hex}"
     tries, outcome = Counter[str](), Outcome()
     starts = {run.name: len(results.attempts(run.folder)) for run in runs}
     pending: dict[Any, Run] = {}
@@ -46,7 +49,7 @@ def sweep(runs: Sequence[Run], address: str, board: Board) -> Outcome:
     def submit(run: Run) -> None:
         tries[run.name] += 1
         state.failure_path(run).unlink(missing_ok=True)
-        pending[attempt.options(name=run.name).remote(job(run))] = run
+        pending[attempt.options(name=run.name).remote(job(run), str(flag), about)] = run
 
     with contextlib.ExitStack() as endings:
         endings.callback(ray.shutdown)
@@ -65,7 +68,7 @@ def sweep(runs: Sequence[Run], address: str, board: Board) -> Outcome:
                 board.refresh(len(pending) - len(board.lines))
         except KeyboardInterrupt:
             outcome.stopped = True
-            stop(ray, list(pending), board)
+            stop(ray, pending, flag, board)
     return outcome
 
 
@@ -87,24 +90,32 @@ def connect(address: str) -> Any:
     return ray
 
 
-def work(task: Job) -> int:
-    """What a worker does: start the process and wait for it; returns its exit code. It dies with this worker."""
+def work(task: Job, flag: str, about: Mapping[str, str]) -> int:
+    """What a worker does: start the process and wait for it; returns its exit code. It dies with this worker.
+
+    When a file `flag` appears, the process is told to save and end. Ray's own way to cancel a task would be lost where
+    SIGINT is ignored, as it is below anything that a shell has started in the background. `about` is what the sweep
+    was started with: another commit or other packages here would make other results.
+    """
     import ray
 
+    here = versions() | commit()
+    different = [f"{name} {here.get(name)}, not {value}" for name, value in about.items() if here.get(name) != value]
+    if different:
+        raise ClusterError(f"a node has other packages than the sweep: {'; '.join(different)}. Install the same on all")
     deadline = time.monotonic() + TAKEN
     while state.busy(Path(task.folder)) and time.monotonic() < deadline:  # the process of a lost node is still ending
         time.sleep(PAUSE)
-    process: subprocess.Popen[bytes] | None = None
-    try:
-        process = start(task, death=signal.SIGKILL, place=ray.get_runtime_context().get_node_id())
-        while process.poll() is None:  # Ray's way to cancel a task is no signal that would end a wait
-            time.sleep(PAUSE)
-        return process.returncode
-    except KeyboardInterrupt:
-        if process is not None:
-            process.send_signal(signal.SIGINT)
-            process.wait()
+    if os.path.exists(flag):
         return STOPPED
+    process = start(task, death=signal.SIGKILL, place=ray.get_runtime_context().get_node_id())
+    told = False
+    while process.poll() is None:
+        time.sleep(PAUSE)
+        if not told and os.path.exists(flag):
+            process.send_signal(signal.SIGINT)
+            told = True
+    return process.returncode
 
 
 def exit_code(ray: Any, one: Any, board: Board) -> int:
@@ -112,7 +123,7 @@ def exit_code(ray: Any, one: Any, board: Board) -> int:
     try:
         return int(ray.get(one))
     except ray.exceptions.RayError as error:
-        board.say(f"Ray: {str(error).strip().splitlines()[0]}")
+        board.say(f"Ray: {str(error).strip().splitlines()[-1]}")
         return 1
 
 
@@ -125,10 +136,13 @@ def tell_starts(runs: Any, starts: dict[str, int], board: Board) -> None:
             board.started(run, f"node {tries[-1].get('place', '')[:8]}", 1)
 
 
-def stop(ray: Any, pending: Sequence[Any], board: Board) -> None:
+def stop(ray: Any, pending: Mapping[Any, Run], flag: Path, board: Board) -> None:
     """Let each process save and end; a second Ctrl-C leaves them to Ray, which ends them at once."""
     with contextlib.suppress(KeyboardInterrupt):
+        flag.touch()
         board.say(f"stopping {len(board.lines)} runs after their epochs, with checkpoints; Ctrl-C again stops at once")
-        for one in pending:
-            ray.cancel(one, force=False)
+        for one, run in pending.items():
+            if run.name not in board.lines:  # it has not begun
+                ray.cancel(one)
         ray.wait(list(pending), num_returns=len(pending), timeout=None)
+    flag.unlink(missing_ok=True)

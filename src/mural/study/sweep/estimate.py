@@ -29,9 +29,13 @@ class Speed(NamedTuple):
 class Speeds:
     """Measured speeds: of runs in folders first, then of result files, then of benchmarks."""
 
-    def __init__(self, runs: Iterable[Path] = (), files: Iterable[Path] = (), bench: Path = BENCH) -> None:
+    def __init__(self, runs: Iterable[Path] = (), files: Iterable[Path] = (), bench: Path | None = BENCH) -> None:
         self.found: dict[Key, Speed] = {}
-        for source, measured in (("benchmarks", benched(bench)), ("results", filed(files)), ("runs", timed(runs))):
+        for source, measured in (
+            ("benchmarks", benched(bench) if bench else ()),
+            ("results", filed(files)),
+            ("runs", timed(runs)),
+        ):
             by_key: dict[Key, list[float]] = {}
             for key, speed in measured:
                 by_key.setdefault(key, []).append(speed)

@@ -81,6 +81,7 @@ def ended(run: Run, code: int, tried: int, outcome: Outcome, board: Board) -> bo
         board.ended(run, f"{why}; to be tried again ({tried} of {TRIES} tries)")
         return False
     outcome.failed[run.name] = f"{why}; {run.log} ends with\n{last_lines(run.log)}"
+    run.folder.parent.mkdir(parents=True, exist_ok=True)
     state.failure_path(run).write_text(outcome.failed[run.name] + "\n")
     board.ended(run, f"FAILED {TRIES} times: {why}")
     return True

@@ -190,12 +190,13 @@ def one(sweep: Sweep, title: str, variant: Variant, method: str, task: str, seed
     where = f"{sweep.name}{f', variant {title}' if title else ''}"
     known_task(task, where)
     known_method(method, where)
+    short = tasks.short_name(task).replace("/", "-").replace(":", "-")
     preset = variant.preset or sweep.preset
     if preset not in PRESETS:
         raise SpecError(f"{where}: there is no preset {preset!r}; there are {', '.join(PRESETS)}")
     budget = sweep.steps.get(task, sweep.steps.get("*"))
     given = {**({} if budget is None else {"steps": budget}), **sweep.settings, **variant.settings}
-    settings = {name: None if value == "None" else value for name, value in given.items()}
+    settings = {name: filled(value, task=short, seed=seed) for name, value in given.items()}
     try:
         config = validate(presets.resolve(task, method, preset, {**settings, "seed": seed}))
     except ConfigError as error:
@@ -203,10 +204,18 @@ def one(sweep: Sweep, title: str, variant: Variant, method: str, task: str, seed
     words = [task, "--method", method, "--seed", str(seed), *(["--preset", preset] if preset != "fast" else [])]
     words += [word for name, value in settings.items() for word in flag(name, value)]
     words += [word for module in sweep.imports for word in ("--import", module)]
-    short = tasks.short_name(task).replace("/", "-").replace(":", "-")
     name = "-".join(filter(None, (short, method, title, str(seed))))
     out, results = Path(sweep.out), Path(sweep.results)
     return Run(name, task, method, title, seed, config, tuple(words), out / name, results, sweep.imports)
+
+
+def filled(value: Any, **names: object) -> Any:
+    """A setting's value with {task} and {seed} put in; "None" is None, which TOML has no word for."""
+    if not isinstance(value, str):
+        return value
+    for name, text in names.items():
+        value = value.replace(f"{{{name}}}", str(text))
+    return None if value == "None" else value
 
 
 def flag(name: str, value: Any) -> list[str]:
