@@ -29,13 +29,14 @@ inner_weights = jax.jit(meta.inner_weights, static_argnums=0)
 
 
 @partial(jax.jit, static_argnums=1)
-def by_the_book(params, steps, data, queries, kernel_width, query_weight):
+def by_the_book(params, steps, data, queries, kernel_width, query_weight, outer_query=1.0):
     """Adapt a copy of the weights to each task, then its weighted loss; the mean over tasks."""
     params = [tuple(layer) for layer in params]
 
     def task(query, label):
         augmented = brute_force.augmented(*data, query, label, kernel_width, query_weight)
-        return brute_force.loss(brute_force.adapt(params, *augmented, FULL.step_size, steps), *augmented)
+        judged = brute_force.augmented(*data, query, label, kernel_width, outer_query * query_weight)
+        return brute_force.loss(brute_force.adapt(params, *augmented, FULL.step_size, steps), *judged)
 
     labels = jnp.arange(params[-1][1].shape[0])
     return jnp.mean(jax.vmap(lambda query: jax.vmap(lambda label: task(query, label))(labels))(queries))
@@ -53,6 +54,28 @@ def test_loss_is_adapt_then_weighted_loss(steps, query_weight):
         ours = loss(params, config, data, queries, jnp.inf, key=jax.random.key(0))
         slow = by_the_book(params, steps, data, queries, 1e14, query_weight)
         np.testing.assert_allclose(ours, slow, rtol=1e-10)
+
+
+def test_the_query_may_weigh_less_in_the_outer_loss():
+    with jax.enable_x64(True):
+        params, data, queries = problem(np.float64)
+        ours = loss(params, replace(FULL, outer_query=0.5), data, queries, WIDTH, key=jax.random.key(0))
+        np.testing.assert_allclose(ours, by_the_book(params, 1, data, queries, WIDTH, 1.0, 0.5), rtol=1e-10)
+
+
+def test_every_query_on_a_batch_of_its_own():
+    """The answers are those of one query at a time, each with its own key; all of D needs no draw."""
+    params, data, queries = problem()
+    own = jax.jit(meta.own_log_likelihoods, static_argnums=0)
+    ask = jax.jit(meta.log_likelihoods, static_argnums=0)
+    few, key = replace(FULL, adapt_points=4), jax.random.key(3)
+    found = own(few, params, data, queries, WIDTH, key=key)
+    for one, query, k in zip(found, queries, jax.random.split(key, len(queries)), strict=True):
+        np.testing.assert_allclose(one, ask(few, params, data, query[None], WIDTH, key=k)[0], rtol=1e-5)
+    twice = own(few, params, data, jnp.stack([queries[0]] * 2), WIDTH, key=key)
+    assert not np.allclose(twice[0], twice[1])
+    everything = own(FULL, params, data, queries, WIDTH, key=key)
+    np.testing.assert_allclose(everything, ask(FULL, params, data, queries, WIDTH, key=key), rtol=1e-5)
 
 
 def test_counts_in_the_loss_are_repeated_points():

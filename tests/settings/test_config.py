@@ -39,7 +39,7 @@ def leaves(values, where=""):
             yield f"{where}{name}", value
 
 
-@pytest.mark.parametrize("preset", ["fast", "paper"])
+@pytest.mark.parametrize("preset", ["fast", "paper", "release"])
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_presets_change_what_they_name_and_nothing_else(method, preset):
     """A method's own choices for its parts (no meta-training, no positives) hold where no rule speaks of them."""
@@ -52,8 +52,19 @@ def test_presets_change_what_they_name_and_nothing_else(method, preset):
             assert name in named or resolved[name] == value, name
 
 
+def test_the_release_is_the_paper_but_for_its_own_rules():
+    paper, release = (dict(leaves(to_dict(resolve("sawyer-push", "mural", preset)))) for preset in ("paper", "release"))
+    assert {name: release[name] for name in paper if paper[name] != release[name]} == {
+        "preset": "release", "sac.hidden": [256, 256], "sac.batch_size": 256, "loop.replay_size": 1_500_000,
+        "loop.stale": True, "reward.classifier.support": "query", "reward.classifier.outer_query_weight": 0.5,
+        "reward.classifier.queries": "replay",
+    }  # fmt: skip
+    assert resolve("sawyer-push", "vice", "release").reward.classifier.policy_term
+    assert not resolve("sawyer-push", "vice", "paper").reward.classifier.policy_term
+
+
 def test_ablations_are_ablations():
-    for preset in ("fast", "paper"):
+    for preset in ("fast", "paper", "release"):
         plain = resolve("zigzag-maze", "mural-no-meta", preset).reward.classifier
         assert not plain.meta_training
         assert (

@@ -31,7 +31,7 @@ class Methods:
 
     task: str | None = None
     """Short name of a task, or any Gymnasium id."""
-    preset: Literal["fast", "paper"] = "fast"
+    preset: Literal["fast", "paper", "release"] = "fast"
     """Which preset."""
     imports: Imports = ()
     """Import this module first, to register methods of your own; repeat the flag for more modules."""

@@ -22,7 +22,7 @@ class SweepCost:
     """Seeds of every task and method (paper: 5)."""
     steps: int = 1_000_000
     """Environment steps of a run (paper: a million)."""
-    preset: Literal["fast", "paper"] = "fast"
+    preset: Literal["fast", "paper", "release"] = "fast"
     """fast: our networks. paper: its large ones; then the cost is a lower bound, as its classifier was not measured."""
     cores: tuple[int, ...] = (2, 100, 1000)
     """Tell the wall time on so many cores."""

@@ -23,6 +23,8 @@ from mural.nml.descent import Fit
 from mural.nml.mlp import Params
 from mural.nml.weights import Data, FeatureMap, Weights, identity, query_weights, subset
 
+OWN = 16  # queries with batches of their own that are put to the network at once
+
 
 @dataclass(frozen=True)
 class MetaNML:
@@ -34,6 +36,8 @@ class MetaNML:
     """Inner gradient steps; 1 uses the closed form."""
     query_weight: float = 1.0
     """k_query: how many points the query counts for."""
+    outer_query: float = 1.0
+    """Factor on k_query in the outer loss (the 2021 release: ½)."""
     query_in_every_batch: bool = True
     """Query in every inner batch with the right weight; off, it is there as often as any point of D would be."""
     train_points: int | None = 256
@@ -81,9 +85,8 @@ def meta_loss(
     key_batch, key_luck, key_outer = jax.random.split(key, 3)
     batch = subset(data, config.train_points, key=key_batch)
     inner = inner_weights(config, queries, batch, data, kernel_width, key=key_luck)
-    outer = query_weights(
-        queries, data, kernel_width=kernel_width, query_weight=config.query_weight, features=config.features
-    )
+    weight = config.outer_query * config.query_weight
+    outer = query_weights(queries, data, kernel_width=kernel_width, query_weight=weight, features=config.features)
     points, labels, w_points = outer_sample(outer, data, config.outer_points, key=key_outer)
     points = jnp.concatenate([points, queries[:, None, :]], axis=1)  # [q, o + 1, d]
     if config.steps == 1:
@@ -181,6 +184,8 @@ def log_likelihoods(
 ) -> Array:
     """log p_{θ_y}(y|x) [q, k] at the queries [q, d]. Softmax over labels gives p_meta-NML; logsumexp the regret.
 
+    All queries adapt on the same batch of D; `own_log_likelihoods` draws one for each.
+
     Adaptation is meta-trained on D and around it. A query beyond that is put to the network at the nearest point of
     the widened box of D, and to the kernel where it really is: far away means no data, not a wild extrapolation.
     """
@@ -196,3 +201,15 @@ def log_likelihoods(
         params, batch, queries, weights, queries[:, None, :], config.step_size, config.steps
     )
     return jnp.diagonal(jax.nn.log_softmax(logits[:, :, 0]), axis1=1, axis2=2)
+
+
+def own_log_likelihoods(
+    config: MetaNML, params: Params, data: Data, queries: Array, kernel_width: Array | float, *, key: Array
+) -> Array:
+    """log p_{θ_y}(y|x) [q, k] where every query adapts on a random batch of its own, as in the 2021 release."""
+
+    def one(query: tuple[Array, Array]) -> Array:
+        x, k = query
+        return log_likelihoods(config, params, data, x[None], kernel_width, key=k)[0]
+
+    return jax.lax.map(one, (queries, jax.random.split(key, queries.shape[0])), batch_size=OWN)

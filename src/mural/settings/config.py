@@ -82,8 +82,8 @@ class RunConfig:
     """Short name of a task, or any Gymnasium id."""
     method: str = "mural"
     """What the reward is; `mural methods` lists the choices."""
-    preset: Literal["fast", "paper"] = "fast"
-    """fast: networks and batches sized for a CPU. paper: the sizes of the paper."""
+    preset: Literal["fast", "paper", "release"] = "fast"
+    """fast: learns on a CPU in minutes. paper: the settings of the paper. release: those of its code of 2021."""
     seed: NotNegativeInt = 0
     """Seed of all random numbers."""
     steps: PositiveInt = 100_000

@@ -15,7 +15,7 @@ from mural.rewards import find_method
 from mural.settings.config import RunConfig, from_dict
 from mural.typed import merge
 
-Preset = Literal["fast", "paper"]
+Preset = Literal["fast", "paper", "release"]
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,12 @@ class Rule:
         return (
             any(fnmatchcase(task, one) for one in self.task.split("|"))
             and any(fnmatchcase(method, one) for one in self.method.split("|"))
-            and fnmatchcase(preset, self.preset)
+            and any(fnmatchcase(preset, one) for one in self.preset.split("|"))
         )
 
 
 MAZES = "zigzag-maze|spiral-maze|double-maze|shuffled-maze"
+PAPER = "paper|release"  # the release differs from the paper in what its own rules say
 CLASSIFIERS = "mural|mural-no-meta"
 VICE = "vice|vice-count|vice-rnd|icm|vae-density|mural-negatives"
 
@@ -59,15 +60,15 @@ def _paper_table(task: str, caption: str, mural: tuple[Any, ...], vice: tuple[An
     hidden, width, query = mural
     steps, mixup, decay = vice
     return (
-        *_nml({"hidden": hidden, "kernel_width": width, "query_weight": query}, source, task, "paper"),
-        Rule({"reward.classifier.steps": steps, "reward.classifier.mixup": mixup}, source, task, VICE, "paper"),
-        Rule({"reward.classifier.weight_decay": decay}, source, task, "vice|vae-density|mural-negatives", "paper"),
+        *_nml({"hidden": hidden, "kernel_width": width, "query_weight": query}, source, task, PAPER),
+        Rule({"reward.classifier.steps": steps, "reward.classifier.mixup": mixup}, source, task, VICE, PAPER),
+        Rule({"reward.classifier.weight_decay": decay}, source, task, "vice|vae-density|mural-negatives", PAPER),
         Rule(
             {"reward.distance.steps": ddl},
             f"{source}: N_d and training interval, as steps per 1000",
             task,
             "ddl",
-            "paper",
+            PAPER,
         ),
     )
 
@@ -82,10 +83,10 @@ RULES: tuple[Rule, ...] = (
     Rule(
         {"sac.hidden": [512, 512], "sac.batch_size": 1024, "loop.replay_size": 500_000},
         "paper, table of general hyperparameters",
-        preset="paper",
+        preset=PAPER,
     ),
-    Rule({"steps": 1_000_000}, "paper, figures: a million steps", preset="paper"),
-    Rule({"units": "raw"}, "released code: states as they are", preset="paper"),
+    Rule({"steps": 1_000_000}, "paper, figures: a million steps", preset=PAPER),
+    Rule({"units": "raw"}, "released code: states as they are", preset=PAPER),
     *_nml(
         {
             "train_points": 63,
@@ -104,7 +105,7 @@ RULES: tuple[Rule, ...] = (
         },
         "paper, table of general hyperparameters (64-point batches, 128 query points, D of 2048); "
         "α, first meta-epochs and outer batch from the released code",
-        preset="paper",
+        preset=PAPER,
     ),
     # The paper's tables
     *_paper_table(
@@ -121,14 +122,14 @@ RULES: tuple[Rule, ...] = (
         "paper, tables of the mazes: VICE + count bonus",
         MAZES,
         "vice-count",
-        "paper",
+        PAPER,
     ),
     Rule(
         {"reward.classifier.weight_decay": 5e-3},
         "paper, table of ant locomotion: VICE + count bonus",
         "ant-maze",
         "vice-count",
-        "paper",
+        PAPER,
     ),
     Rule({"reward.classifier_scale": 0.25}, "paper, tables of the mazes and of the ant", method="vice-count"),
     Rule(
@@ -136,12 +137,23 @@ RULES: tuple[Rule, ...] = (
         "paper, table of Sawyer door opening: RND reward scale",
         "sawyer-door",
         "vice-rnd",
-        "paper",
+        PAPER,
     ),
-    Rule(
-        {"reward.classifier.steps": 2}, "paper, table of the hand: VICE + RND", "hand-reposition", "vice-rnd", "paper"
-    ),
+    Rule({"reward.classifier.steps": 2}, "paper, table of the hand: VICE + RND", "hand-reposition", "vice-rnd", PAPER),
     Rule({"reward.tabular.low": -4.0, "reward.tabular.high": 4.0}, "the arena", MAZES, "cnml"),
+    # The release of 2021, where it differs from the paper. Its two bugs in accumulating gradients are not repeated
+    Rule(
+        {"sac.hidden": [256, 256], "sac.batch_size": 256, "loop.replay_size": 1_500_000},
+        "released code: SAC",
+        preset="release",
+    ),
+    Rule({"loop.stale": True}, "released code: rewards are stored at the visit and kept", preset="release"),
+    *_nml(
+        {"support": "query", "outer_query_weight": 0.5, "queries": "replay"},
+        "released code: a batch for every query, half the query's weight in the outer loss, queries from the replay",
+        preset="release",
+    ),
+    Rule({"reward.classifier.policy_term": True}, "released code: VICE's own loss", method=VICE, preset="release"),
     # Fast: one set of rules for every task, and budgets
     Rule(
         {"sac.hidden": [128, 128], "sac.batch_size": 128, "loop.pool": 8192},

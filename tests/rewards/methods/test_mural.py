@@ -104,6 +104,16 @@ def test_the_gap_to_kernel_counts_is_reported(learned):
     assert 0 < float(learned[1]["kernel_gap_beyond"]) < 0.5
 
 
+def test_a_support_for_every_query(problem, visited, fresh, learned):
+    """As released: all of D is kept, and one state asked twice adapts on different points of it."""
+    part = replace(PART, support="query", adapt_points=24)
+    state, _ = part.learn(part.init(problem, key=jax.random.key(0)), problem, visited, key=jax.random.key(1))
+    assert state.support.x.shape[0] == PART.negatives + PART.positives
+    r = np.asarray(synthetic.label(part, state, synthetic.at([[4.0, 0.0], [4.0, 0.0], [8.0, 0.0]])))
+    assert r[0] != r[1]
+    assert r[2] > r[:2].max()
+
+
 def test_learning_is_a_function_of_its_key(problem, visited, fresh, learned):
     again, _ = PART.learn(fresh, problem, visited, key=jax.random.key(1))
     for a, b in zip(jax.tree.leaves(again), jax.tree.leaves(learned[0]), strict=True):

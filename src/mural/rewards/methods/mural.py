@@ -69,6 +69,10 @@ class NMLClassifier(NMLPart):
     """Points of D in an inner batch while training (released code: 63)."""
     adapt_points: PositiveInt | None = None
     """Points of D that a query adapts on (released code: 63). None: all."""
+    support: Literal["epoch", "query"] = "epoch"
+    """When those are drawn: once per epoch, so that all its rewards are one function, or for every query (release)."""
+    outer_query_weight: NotNegativeFloat = 1.0
+    """Factor on k_query in the outer loss (released code: ½)."""
     outer_points: PositiveInt | None = 64
     """Points of D per task in the outer loss, drawn in proportion to their weight. None: all."""
     outside_share: Share = 1 / 3
@@ -93,9 +97,10 @@ class NMLClassifier(NMLPart):
         return MetaNML(
             step_size=self.step_size,
             query_weight=self.query_weight,
+            outer_query=self.outer_query_weight,
             query_in_every_batch=self.query_in_every_batch,
             train_points=self.train_points,
-            adapt_points=None,  # the support is drawn once per epoch: all rewards of an epoch come from one function
+            adapt_points=self.adapt_points if self.support == "query" else None,  # else they are drawn in `learn`
             outer_points=self.outer_points,
             outside_share=self.outside_share,
             query_class=0 if self.queries == "replay" else None,
@@ -104,13 +109,18 @@ class NMLClassifier(NMLPart):
             updates_per_epoch=self.updates_per_epoch,
         )
 
+    @property
+    def _whole(self) -> bool:
+        """Whether all of D is kept for the queries."""
+        return self.adapt_points is None or self.support == "query"
+
     def _fresh(self, inputs: int, *, key: Array) -> Fit:
         return meta.init((inputs, *self.hidden, 2), key=key)
 
     def init(self, problem: Problem, *, key: Array) -> NMLState:
         """An untrained network and an empty support."""
         size = self.negatives + self.positives
-        points = size if self.adapt_points is None else min(self.adapt_points, size)
+        points = size if self._whole else min(self.adapt_points or size, size)
         d = problem.state_size
         support = Data(jnp.zeros((points, d)), jnp.zeros(points, jnp.int32), jnp.zeros(points))
         width = np.nan if self.kernel_width is None else self.kernel_width
@@ -136,7 +146,7 @@ class NMLClassifier(NMLPart):
         info: Info = {"loss": jnp.float32(jnp.nan)}
         for k in jax.random.split(keys[2], rounds):
             network, info = self._train(network, data, width, key=k)
-        support = _subset(data, self.adapt_points, key=keys[3])
+        support = _subset(data, None if self._whole else self.adapt_points, key=keys[3])
         after = NMLState(network, support, width, state.epochs + 1)
         report = {"loss": jnp.mean(info["loss"]), "represents": jnp.max(data.represents)}
         report |= _report(self, after, jnp.asarray(problem.examples), experience.states(512, keys[4]))
@@ -149,9 +159,9 @@ class NMLClassifier(NMLPart):
 
     def log_likelihoods(self, state: NMLState, states: Array) -> Array:
         """log p_{θ_y}(y | s) [n, 2], θ_y one gradient step from θ."""
-        return meta.log_likelihoods(
-            self.config(), state.network.params, state.support, states, state.kernel_width, key=jax.random.key(0)
-        )
+        asked = meta.own_log_likelihoods if self.support == "query" else meta.log_likelihoods
+        key = jax.random.fold_in(jax.random.key(0), state.epochs)
+        return asked(self.config(), state.network.params, state.support, states, state.kernel_width, key=key)
 
     def label(self, state: NMLState, states: Array) -> Array:
         """r(s): p_meta-NML(success | s), or its log-odds."""
