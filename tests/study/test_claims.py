@@ -226,7 +226,7 @@ def test_figures_are_evidence(world):
         maps = {"maximum likelihood": [0.0] * 9 + [middle] * 11}
         world.figure("classifier-reward-comparisons", maps=maps, tau=tau, at_visits=visited, unseen=0.5)
         world.figure("nml-comparisons-discrete", steps=[0, 1, 10], to_the_network=[0, straight, 1.0])
-        world.figure("shaping", tau={"MURAL": straight, "maximum likelihood": 0.3})
+        world.figure("shaping", correlation={"MURAL": straight, "maximum likelihood": 0.3})
         losses = {"query in every batch": {"query": [0, visited] * 4}, "query in one batch": {"query": [0, 0.5] * 4}}
         world.figure("importance-weighting-plots", losses=losses)
 

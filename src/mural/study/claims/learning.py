@@ -98,8 +98,8 @@ def tracks_distance(evidence: Evidence) -> Finding:
     data = evidence.figure("shaping")
     if data is None:
         return nothing()
-    ours, plain = data["tau"]["MURAL"], data["tau"]["maximum likelihood"]
-    text = f"Kendall's τ of reward and nearness of the ball: {ours:.2f}, maximum likelihood {plain:.2f}"
+    ours, plain = data["correlation"]["MURAL"], data["correlation"]["maximum likelihood"]
+    text = f"correlation of reward and nearness of the ball: {ours:.2f}, maximum likelihood {plain:.2f}"
     return Finding(text, all_of({"tracks": ours > 0.3, "more": ours > plain}))
 
 

@@ -61,6 +61,12 @@ FIGURES = (
           SCRATCH, ("gradient-steps", "mle-cnml-diff")),
     Entry("importance-weighting-plots", "importance_weighting.importance_weighting", "the query in every batch",
           SCRATCH, ("importance-weighting",)),
+    Entry("shaping", "shaping.shaping", "reward of pick at several heights, MURAL and maximum likelihood", SCRATCH),
+    Entry("meta-nml-flow", "meta_nml.flow", "a query of meta-NML, with both labels", SCRATCH),
+    Entry("meta-nml", "meta_nml.training", "meta-training, and how near it comes to the ideal", SCRATCH),
+    Entry("envs", "scenes.envs", "the seven tasks", SCRATCH),
+    Entry("double-maze-layout", "scenes.double_layout", "the double maze: examples and hidden rewards", SCRATCH),
+    Entry("main-fig", "scenes.main_figure", "examples and visits become a reward", SCRATCH),
 )  # fmt: skip
 
 
