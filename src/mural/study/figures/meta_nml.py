@@ -68,12 +68,16 @@ def training(ask: Ask) -> Drawn:
     figure = sheet(PAGE, 1.9)
     *axes, curve = figure.subplots(1, len(maps) + 1)
     for axis, (epochs, reward) in zip(axes, maps.items(), strict=True):
-        draw_map(axis, reward, f"{epochs} meta-epoch{'s' * (epochs > 1)}")
+        draw_map(axis, reward, f"{epochs} epoch{'s' * (epochs > 1)}")
     curve.plot(EPOCHS[1:], errors, "o-", color="#D55E00")
     curve.set(xscale="log", xlabel="meta-epochs", ylim=(0, None))
     curve.set_title("distance to the ideal")
     said = "mean distance to the ideal: " + ", ".join(f"{e:.3f} after {n}" for n, e in zip(maps, errors, strict=True))
-    out = {"epochs": list(maps), "to_the_ideal": errors, "maps": maps}
+    out = {
+        "epochs": list(maps),
+        "to_the_ideal": errors,
+        "maps": {epochs: np.round(reward, 4) for epochs, reward in maps.items()},
+    }
     return Drawn(figure, out, said, f"made from scratch with seed {ask.seed}")
 
 

@@ -75,7 +75,7 @@ def main_figure(ask: Ask) -> Drawn:
     reward = model.fit(data.x, data.y).predict_proba(map_points())[:, 1]
     figure = sheet(PAGE, 2.0)
     given, learned, *used = figure.subplots(1, 5, width_ratios=[1.2, 1.2, 1, 1, 1])
-    given.scatter(*data.visits.T, s=0.6, c="#0072B2", linewidths=0)
+    given.scatter(*data.visits.T, s=0.6, c="#0072B2", linewidths=0, rasterized=True)
     furnish(given, PLANE, "visits and examples …", data.examples)
     draw_map(learned, reward, "… become a reward …")
     for axis, task in zip(used, ("sawyer-pick", "ant-maze", "hand-reposition"), strict=True):
