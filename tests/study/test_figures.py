@@ -13,7 +13,7 @@ from mural.cli import main
 from mural.nml import MetaNMLClassifier, mlp
 from mural.storage import checkpoint
 from mural.study import figures
-from mural.study.figures import FIGURES, find, learning, make, visits
+from mural.study.figures import FIGURES, find, learning, make, rules, visits
 from mural.study.figures.importance_weighting import BATCH, PASSES, adapt, importance_weighting
 from mural.study.figures.maze_axes import draw_map, map_points
 from mural.study.figures.picture import COLOURS, Ask, Drawn, colour, tidy
@@ -67,6 +67,14 @@ def test_runs_that_kept_no_such_curve_are_named(tmp_path):
     found = {"eval/env_return": [[5000, 0.0], [50_000, 40.0]]}
     write(tmp_path / "double", *[result("double-maze", m, curves=found) for m in ("mural", "vice", "sac")])
     assert learning.double(Ask(Where(tmp_path))).data["tasks"]["double-maze"]["sac"]["final"]["value"] == 40
+
+
+def test_a_rule_is_worth_what_is_lost_without_it(tmp_path):
+    write(tmp_path / "mazes", *seeds(success=(1.0, 1.0, 1.0)))
+    write(tmp_path / "ablations", *seeds(variant="no-counts", success=(0.2, 0.2, 0.2)))
+    drawn = rules.rules(Ask(Where(tmp_path), partial=True))
+    assert drawn.data["lost"]["zigzag-maze"]["no-counts"]["value"] == pytest.approx(0.8)
+    assert drawn.said == "zigzag-maze: no-counts +0.80"
 
 
 def test_visits_are_counted_where_they_were(tmp_path):

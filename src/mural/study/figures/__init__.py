@@ -45,6 +45,7 @@ FIGURES = (
     Entry("distance-metrics", "learning.distances", "distance to the goal of all methods", "mazes, arms, hand, ant"),
     Entry("ablations", "learning.ablations", "without meta-training; novelty and classifier apart",
           "mazes, arms, ablations"),
+    Entry("rules", "rules.rules", "what each rule of the default is worth", "mazes, arms, ablations", ours=True),
     Entry("visitations", "visits.visitations", "visits and coverage over time, MURAL and VICE", "mazes, run folders"),
     Entry("shuffled-maze-plots", "learning.shuffled", "success where near states are not near places", "shuffled",
           ("shuffled",)),
