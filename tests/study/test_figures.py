@@ -13,7 +13,7 @@ from mural.cli import main
 from mural.nml import MetaNMLClassifier, mlp
 from mural.storage import checkpoint
 from mural.study import figures
-from mural.study.figures import FIGURES, find, learning, make, rules, visits
+from mural.study.figures import FIGURES, find, learning, make, profiles, rules, visits
 from mural.study.figures.importance_weighting import BATCH, PASSES, adapt, importance_weighting
 from mural.study.figures.maze_axes import draw_map, map_points
 from mural.study.figures.picture import COLOURS, Ask, Drawn, colour, tidy
@@ -75,6 +75,20 @@ def test_a_rule_is_worth_what_is_lost_without_it(tmp_path):
     drawn = rules.rules(Ask(Where(tmp_path), partial=True))
     assert drawn.data["lost"]["zigzag-maze"]["no-counts"]["value"] == pytest.approx(0.8)
     assert drawn.said == "zigzag-maze: no-counts +0.80"
+
+
+def test_profiles_and_efficiency_over_the_same_tasks(tmp_path):
+    for study, task in (("mazes", "zigzag-maze"), ("ant", "ant-maze")):
+        write(tmp_path / study, *seeds(task, success=(1.0, 1.0, 0.4)), *seeds(task, "vice", success=(0.0, 0.0, 0.0)))
+    write(tmp_path / "mazes", *seeds(method="ddl"))
+    drawn = profiles.profiles(Ask(Where(tmp_path), partial=True))
+    assert drawn.data["tasks"] == ["ant-maze", "zigzag-maze"]
+    assert set(drawn.data["methods"]) == {"mural", "vice"}  # ddl was not run on the ant
+    assert drawn.said == "2 tasks; runs with success above a half: mural 67%, vice 0%"
+    assert [point["value"] for point in drawn.data["methods"]["mural"]["efficiency"]][:: len(profiles.SHARES) - 1] == [
+        0,
+        0.85,
+    ]
 
 
 def test_visits_are_counted_where_they_were(tmp_path):

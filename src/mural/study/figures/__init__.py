@@ -42,6 +42,8 @@ SCRATCH = "made from scratch"
 FIGURES = (
     Entry("comparisons", "learning.comparisons", "success of all methods on all tasks", "mazes, arms, hand, ant",
           ("evidence",)),
+    Entry("profiles", "profiles.profiles", "performance profiles and sample efficiency over tasks",
+          "mazes, arms, hand, ant", ours=True),
     Entry("distance-metrics", "learning.distances", "distance to the goal of all methods", "mazes, arms, hand, ant"),
     Entry("ablations", "learning.ablations", "without meta-training; novelty and classifier apart",
           "mazes, arms, ablations"),

@@ -83,14 +83,14 @@ def draw(maps: dict[str, dict[float, Floats]], mean: Floats, edges: Any) -> Figu
     """A row per classifier, a column per height."""
     figure = Figure(figsize=(PAGE, 3.6), layout="compressed")
     axes = figure.subplots(len(maps), len(HEIGHTS))
-    for row, (name, of) in zip(axes, maps.items(), strict=True):
+    for i, (row, (name, of)) in enumerate(zip(axes, maps.items(), strict=True)):
         for axis, (z, reward) in zip(row, of.items(), strict=True):
             image = axis.imshow(
                 reward.reshape(CELLS, CELLS).T, origin="lower", extent=edges, vmin=0, vmax=1, cmap="viridis"
             )
             axis.plot(*mean[BALL][:2], marker="*", color="white", markeredgecolor="black", markersize=9)
             axis.set(xticks=[], yticks=[])
-            axis.set_title(f"ball at z = {z:.2f} m" if row is axes[0] else "")
+            axis.set_title(f"ball at z = {z:.2f} m" if i == 0 else "")
         row[0].set_ylabel(name)
     figure.colorbar(image, ax=axes, label="p(success)", shrink=0.8, pad=0.01)
     return figure
