@@ -28,7 +28,7 @@ def test_a_query_by_hand_is_the_classifiers_own_answer(small):
 
 
 def test_the_flow_of_a_query_and_meta_training(small, monkeypatch):
-    monkeypatch.setattr(meta_nml, "EPOCHS", (0, 1, 3))
+    monkeypatch.setattr(meta_nml, "EPOCHS", (1, 3))
     flow = meta_nml.flow(Ask())
     assert set(flow.data["answers"]) == {"visited", "unseen", "goal"}
     assert all(0 < answer["p"] < 1 for answer in flow.data["answers"].values())
