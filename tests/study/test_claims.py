@@ -7,7 +7,7 @@ import pytest
 from mural.cli import main
 from mural.study.claims import CLAIMS, Evidence, Verdict, judge, page
 from mural.study.claims.base import Claim, Finding, all_of
-from mural.study.runs import COMPARISON, Where
+from mural.study.runs import COMPARISON, Group, Where
 from tests.study.made_up import result, seeds, write
 
 HOLDS, PART, FAILS, OPEN = Verdict.HOLDS, Verdict.PART, Verdict.FAILS, Verdict.OPEN
@@ -57,6 +57,17 @@ def test_two_runs_conclude_nothing(world):
     assert world("vice-mazes").verdict == OPEN
     world.runs("mazes", *[result(task, "vice", 12, 0.0) for task in ("zigzag-maze", "spiral-maze")])
     assert world("vice-mazes").verdict == HOLDS
+
+
+def test_runs_are_counted_by_seed_and_only_if_nothing_was_tuned_on_them(world, tmp_path):
+    tuned = [result("ant-maze", seed=seed) for seed in (100, 101, 102)]
+    half = [result("ant-maze", seed=12) | {"steps": 1000}]
+    world.runs("ant", result("ant-maze", seed=10), result("ant-maze", seed=11), *tuned, *half)
+    evidence = Evidence(Where(tmp_path / "results"))
+    assert evidence.runs(Group("ant", "ant-maze", "mural")) == []
+    world.runs("ant", result("ant-maze", seed=12))
+    seen = Evidence(Where(tmp_path / "results")).runs(Group("ant", "ant-maze", "mural"))
+    assert [run["seed"] for run in seen] == [10, 11, 12]
 
 
 def compared(task, ours, theirs):

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections import Counter
 
 import jax
 import numpy as np
@@ -18,7 +19,7 @@ from mural.study.figures.importance_weighting import BATCH, PASSES, adapt, impor
 from mural.study.figures.maze_axes import draw_map, map_points
 from mural.study.figures.picture import COLOURS, Ask, Drawn, colour, tidy
 from mural.study.maze_data import zigzag_data
-from mural.study.runs import COMPARISON, MissingRunsError, Where
+from mural.study.runs import ABLATED, COMPARISON, RULES, MissingRunsError, Where, groups
 from tests.study.made_up import result, seeds, write
 
 
@@ -48,6 +49,60 @@ def test_a_figure_is_written_as_picture_and_numbers(tmp_path):
     assert curve["value"][-1] > 0.9
     assert "zigzag-maze: mural 0.97, vice 0.03" in drawn.said
     assert len(data["missing"]) == len(COMPARISON) - 2
+
+
+@pytest.fixture
+def everything(tmp_path):
+    """A run of every group that the figures of the studies need."""
+    needed = {*COMPARISON, *learning.ablation_groups(), *groups("ablations", ABLATED, ["mural"], RULES)}
+    needed |= set(groups("shuffled", ["shuffled-maze"], learning.SHUFFLED))
+    needed |= set(groups("double", ["double-maze"], learning.DOUBLE))
+    hidden = {"eval/env_return": [[5000, 0.0], [50_000, 20.0]]}
+    for group in needed:
+        curves = hidden if group.study == "double" else {}
+        run = result(group.task, group.method, variant=group.variant, success=0.9, curves=curves)
+        write(tmp_path / "results" / group.study, run)
+    return Where(tmp_path / "results")
+
+
+def test_whole_studies_are_drawn_without_anything_missing(everything):
+    """Every figure that is made of result files alone, with all methods of each task in it."""
+    functions = {
+        "comparisons": learning.comparisons, "distance-metrics": learning.distances, "ablations": learning.ablations,
+        "shuffled": learning.shuffled, "double": learning.double, "profiles": profiles.profiles, "rules": rules.rules,
+    }  # fmt: skip
+    drawn = {name: function(Ask(everything)) for name, function in functions.items()}
+    for one in drawn.values():
+        assert one.data["missing"] == []
+        assert "missing" not in one.made_by
+    tasks = drawn["comparisons"].data["tasks"]
+    assert {task: len(methods) for task, methods in tasks.items()} == Counter(group.task for group in COMPARISON)
+    assert drawn["comparisons"].data["overall"]["mural"]["tasks"] == 7
+    assert drawn["distance-metrics"].data["tasks"]["ant-maze"]["mural"]["value"][-1] == pytest.approx(1.0)
+    assert list(drawn["ablations"].data["tasks"]["sawyer-push"]) == ["mural", "mural-no-meta", "mural-negatives"]
+    assert drawn["double"].said == "double-maze: mural 20.00, vice 20.00, sac 20.00"
+    assert set(drawn["rules"].data["lost"]["zigzag-maze"]) == set(RULES)
+
+
+def test_all_makes_what_can_be_made_and_names_the_rest(everything, tmp_path, capsys, monkeypatch):
+    some = [find("shuffled"), find("visitations"), find("zigzag-over-time")]
+    monkeypatch.setattr(figures, "FIGURES", some)
+    places = ["--results", str(everything.results), "--runs", str(tmp_path / "none"), "--out", str(tmp_path / "out")]
+    main(["figure", "all", *places])
+    said = capsys.readouterr().out
+    assert "1 of 3 figures made" in said
+    assert "fig:visitations: fig:visitations draws visits from run folders" in said
+    assert (tmp_path / "out" / "shuffled-maze-plots.png").is_file()
+    with pytest.raises(SystemExit):
+        main(["figure", *places])
+    assert "which figure?" in capsys.readouterr().err
+
+
+def test_a_legend_names_each_method_once(everything):
+    drawn = learning.comparisons(Ask(everything))
+    (legend,) = drawn.figure.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert sorted(names) == sorted({group.method for group in COMPARISON})
 
 
 def test_a_figure_refuses_to_be_drawn_from_nothing(tmp_path, capsys):

@@ -62,7 +62,8 @@ def double_layout(ask: Ask) -> Drawn:
     axis = figure.subplots()
     for place in HIDDEN_REWARDS:
         axis.add_patch(Circle(place, HIDDEN_RADIUS, color="#E69F00"))
-    furnish(axis, plane, "stars: examples; discs: rewards nobody mentions", examples)
+    furnish(axis, plane, "stars: examples; discs: hidden rewards", examples)
+    axis.title.set_fontsize("medium")
     axis.spines[:].set_visible(True)
     data = {"walls": plane.walls, "start": plane.start, "examples": examples, "hidden": HIDDEN_REWARDS}
     return Drawn(figure, data, f"{len(examples)} examples, {len(HIDDEN_REWARDS)} hidden rewards", f"seed {ask.seed}")
@@ -77,6 +78,7 @@ def main_figure(ask: Ask) -> Drawn:
     given, learned, *used = figure.subplots(1, 5, width_ratios=[1.2, 1.2, 1, 1, 1])
     given.scatter(*data.visits.T, s=0.6, c="#0072B2", linewidths=0, rasterized=True)
     furnish(given, PLANE, "visits and examples …", data.examples)
+    given.title.set_fontsize("medium")
     draw_map(learned, reward, "… become a reward …")
     for axis, task in zip(used, ("sawyer-pick", "ant-maze", "hand-reposition"), strict=True):
         axis.imshow(scene(task, ask.seed)[0])
