@@ -7,7 +7,7 @@ import pytest
 from mural.cli import main
 from mural.study.claims import CLAIMS, Evidence, Verdict, judge, page
 from mural.study.claims.base import Claim, Finding, all_of
-from mural.study.runs import COMPARISON, Where
+from mural.study.runs import COMPARISON, Group, Where
 from tests.study.made_up import result, seeds, write
 
 HOLDS, PART, FAILS, OPEN = Verdict.HOLDS, Verdict.PART, Verdict.FAILS, Verdict.OPEN
@@ -59,6 +59,17 @@ def test_two_runs_conclude_nothing(world):
     assert world("vice-mazes").verdict == HOLDS
 
 
+def test_runs_are_counted_by_seed_and_only_if_nothing_was_tuned_on_them(world, tmp_path):
+    tuned = [result("ant-maze", seed=seed) for seed in (100, 101, 102)]
+    half = [result("ant-maze", seed=12) | {"steps": 1000}]
+    world.runs("ant", result("ant-maze", seed=10), result("ant-maze", seed=11), *tuned, *half)
+    evidence = Evidence(Where(tmp_path / "results"))
+    assert evidence.runs(Group("ant", "ant-maze", "mural")) == []
+    world.runs("ant", result("ant-maze", seed=12))
+    seen = Evidence(Where(tmp_path / "results")).runs(Group("ant", "ant-maze", "mural"))
+    assert [run["seed"] for run in seen] == [10, 11, 12]
+
+
 def compared(task, ours, theirs):
     """Runs of all methods that are compared on a task; `theirs` may be given by method."""
     for group in COMPARISON:
@@ -99,7 +110,8 @@ def ablation(world, method, variant, score):
     [
         ("no-meta", "mural-no-meta", ""), ("negatives", "mural-negatives", ""), ("kernel", "mural", "no-kernel"),
         ("counts", "mural", "no-counts"), ("current", "mural", "stored-rewards"), ("noise", "mural", "white-noise"),
-        ("units", "mural", "raw-units"),
+        ("units", "mural", "raw-units"), ("coreset", "mural", "random-draw"), ("batches", "mural", "uniform-batches"),
+        ("relative", "mural", "whole-values"), ("log-odds", "mural", "probability"),
     ],
 )  # fmt: skip
 def test_ablations_in_both_directions(world, claim, method, variant):
@@ -226,7 +238,7 @@ def test_figures_are_evidence(world):
         maps = {"maximum likelihood": [0.0] * 9 + [middle] * 11}
         world.figure("classifier-reward-comparisons", maps=maps, tau=tau, at_visits=visited, unseen=0.5)
         world.figure("nml-comparisons-discrete", steps=[0, 1, 10], to_the_network=[0, straight, 1.0])
-        world.figure("shaping", tau={"MURAL": straight, "maximum likelihood": 0.3})
+        world.figure("shaping", correlation={"MURAL": straight, "maximum likelihood": 0.3})
         losses = {"query in every batch": {"query": [0, visited] * 4}, "query in one batch": {"query": [0, 0.5] * 4}}
         world.figure("importance-weighting-plots", losses=losses)
 

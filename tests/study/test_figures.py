@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections import Counter
 
 import jax
 import numpy as np
@@ -13,12 +14,12 @@ from mural.cli import main
 from mural.nml import MetaNMLClassifier, mlp
 from mural.storage import checkpoint
 from mural.study import figures
-from mural.study.figures import FIGURES, find, learning, make, visits
+from mural.study.figures import FIGURES, find, learning, make, profiles, rules, visits
 from mural.study.figures.importance_weighting import BATCH, PASSES, adapt, importance_weighting
 from mural.study.figures.maze_axes import draw_map, map_points
 from mural.study.figures.picture import COLOURS, Ask, Drawn, colour, tidy
 from mural.study.maze_data import zigzag_data
-from mural.study.runs import COMPARISON, MissingRunsError, Where
+from mural.study.runs import ABLATED, COMPARISON, RULES, MissingRunsError, Where, groups
 from tests.study.made_up import result, seeds, write
 
 
@@ -50,6 +51,60 @@ def test_a_figure_is_written_as_picture_and_numbers(tmp_path):
     assert len(data["missing"]) == len(COMPARISON) - 2
 
 
+@pytest.fixture
+def everything(tmp_path):
+    """A run of every group that the figures of the studies need."""
+    needed = {*COMPARISON, *learning.ablation_groups(), *groups("ablations", ABLATED, ["mural"], RULES)}
+    needed |= set(groups("shuffled", ["shuffled-maze"], learning.SHUFFLED))
+    needed |= set(groups("double", ["double-maze"], learning.DOUBLE))
+    hidden = {"eval/env_return": [[5000, 0.0], [50_000, 20.0]]}
+    for group in needed:
+        curves = hidden if group.study == "double" else {}
+        run = result(group.task, group.method, variant=group.variant, success=0.9, curves=curves)
+        write(tmp_path / "results" / group.study, run)
+    return Where(tmp_path / "results")
+
+
+def test_whole_studies_are_drawn_without_anything_missing(everything):
+    """Every figure that is made of result files alone, with all methods of each task in it."""
+    functions = {
+        "comparisons": learning.comparisons, "distance-metrics": learning.distances, "ablations": learning.ablations,
+        "shuffled": learning.shuffled, "double": learning.double, "profiles": profiles.profiles, "rules": rules.rules,
+    }  # fmt: skip
+    drawn = {name: function(Ask(everything)) for name, function in functions.items()}
+    for one in drawn.values():
+        assert one.data["missing"] == []
+        assert "missing" not in one.made_by
+    tasks = drawn["comparisons"].data["tasks"]
+    assert {task: len(methods) for task, methods in tasks.items()} == Counter(group.task for group in COMPARISON)
+    assert drawn["comparisons"].data["overall"]["mural"]["tasks"] == 7
+    assert drawn["distance-metrics"].data["tasks"]["ant-maze"]["mural"]["value"][-1] == pytest.approx(1.0)
+    assert list(drawn["ablations"].data["tasks"]["sawyer-push"]) == ["mural", "mural-no-meta", "mural-negatives"]
+    assert drawn["double"].said == "double-maze: mural 20.00, vice 20.00, sac 20.00"
+    assert set(drawn["rules"].data["lost"]["zigzag-maze"]) == set(RULES)
+
+
+def test_all_makes_what_can_be_made_and_names_the_rest(everything, tmp_path, capsys, monkeypatch):
+    some = [find("shuffled"), find("visitations"), find("zigzag-over-time")]
+    monkeypatch.setattr(figures, "FIGURES", some)
+    places = ["--results", str(everything.results), "--runs", str(tmp_path / "none"), "--out", str(tmp_path / "out")]
+    main(["figure", "all", *places])
+    said = capsys.readouterr().out
+    assert "1 of 3 figures made" in said
+    assert "fig:visitations: fig:visitations draws visits from run folders" in said
+    assert (tmp_path / "out" / "shuffled-maze-plots.png").is_file()
+    with pytest.raises(SystemExit):
+        main(["figure", *places])
+    assert "which figure?" in capsys.readouterr().err
+
+
+def test_a_legend_names_each_method_once(everything):
+    drawn = learning.comparisons(Ask(everything))
+    (legend,) = drawn.figure.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert sorted(names) == sorted({group.method for group in COMPARISON})
+
+
 def test_a_figure_refuses_to_be_drawn_from_nothing(tmp_path, capsys):
     with pytest.raises(SystemExit) as left:
         main(["figure", "fig:shuffled-maze-plots", "--results", str(tmp_path), "--out", str(tmp_path)])
@@ -67,6 +122,28 @@ def test_runs_that_kept_no_such_curve_are_named(tmp_path):
     found = {"eval/env_return": [[5000, 0.0], [50_000, 40.0]]}
     write(tmp_path / "double", *[result("double-maze", m, curves=found) for m in ("mural", "vice", "sac")])
     assert learning.double(Ask(Where(tmp_path))).data["tasks"]["double-maze"]["sac"]["final"]["value"] == 40
+
+
+def test_a_rule_is_worth_what_is_lost_without_it(tmp_path):
+    write(tmp_path / "mazes", *seeds(success=(1.0, 1.0, 1.0)))
+    write(tmp_path / "ablations", *seeds(variant="no-counts", success=(0.2, 0.2, 0.2)))
+    drawn = rules.rules(Ask(Where(tmp_path), partial=True))
+    assert drawn.data["lost"]["zigzag-maze"]["no-counts"]["value"] == pytest.approx(0.8)
+    assert drawn.said == "zigzag-maze: no-counts +0.80"
+
+
+def test_profiles_and_efficiency_over_the_same_tasks(tmp_path):
+    for study, task in (("mazes", "zigzag-maze"), ("ant", "ant-maze")):
+        write(tmp_path / study, *seeds(task, success=(1.0, 1.0, 0.4)), *seeds(task, "vice", success=(0.0, 0.0, 0.0)))
+    write(tmp_path / "mazes", *seeds(method="ddl"))
+    drawn = profiles.profiles(Ask(Where(tmp_path), partial=True))
+    assert drawn.data["tasks"] == ["ant-maze", "zigzag-maze"]
+    assert set(drawn.data["methods"]) == {"mural", "vice"}  # ddl was not run on the ant
+    assert drawn.said == "2 tasks; runs with success above a half: mural 67%, vice 0%"
+    assert [point["value"] for point in drawn.data["methods"]["mural"]["efficiency"]][:: len(profiles.SHARES) - 1] == [
+        0,
+        0.85,
+    ]
 
 
 def test_visits_are_counted_where_they_were(tmp_path):

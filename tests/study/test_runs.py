@@ -1,11 +1,14 @@
 """Which runs count for a figure, and what is said when they are missing."""
 
 import math
+from pathlib import Path
 
 import pytest
 
 from mural.study import runs
-from mural.study.runs import Group, Where, gather
+from mural.study.figures import learning
+from mural.study.runs import ABLATED, COMPARISON, RULES, Group, Where, gather, groups
+from mural.study.sweep import spec
 from tests.study.made_up import result, write
 
 MURAL, VICE = Group("mazes", "zigzag-maze", "mural"), Group("mazes", "zigzag-maze", "vice")
@@ -58,3 +61,15 @@ def test_times_to_the_first_success():
     never = result(success=0.3)
     assert runs.steps_to_solved(never) == runs.minutes_to_solved(never) == math.inf
     assert runs.minutes_to_solved(result(seconds_to_solved=None)) is None
+
+
+def test_every_group_that_a_figure_needs_is_in_the_sweep_that_its_error_names():
+    needed = {*COMPARISON, *learning.ablation_groups(), *groups("ablations", ABLATED, ["mural"], RULES)}
+    needed |= {
+        *groups("shuffled", ["shuffled-maze"], learning.SHUFFLED),
+        *groups("double", ["double-maze"], learning.DOUBLE),
+    }
+    for study in {group.study for group in needed}:
+        planned = spec.plan(spec.load(Path(__file__).parents[2] / "studies" / f"{study}.toml"))
+        there = {Group(study, run.task, run.method, run.variant) for run in planned}
+        assert {group for group in needed if group.study == study} - there == set()

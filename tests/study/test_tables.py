@@ -91,6 +91,21 @@ def test_outcomes_by_task_and_over_tasks(tmp_path):
     assert "missing" in note
 
 
+def test_results_as_rows_for_programs(tmp_path, capsys):
+    write(tmp_path / "mazes", *seeds(success=(1.0, 1.0, 1.0)))
+    with pytest.raises(SystemExit):
+        main(["table", "results", "--results", str(tmp_path)])
+    assert "the table of results has no finished runs of zigzag-maze vice" in capsys.readouterr().err
+    main(["table", "tab:results", "--results", str(tmp_path), "--partial", "--json"])
+    first, last = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (first["task"], first["success (IQM)"], first["P(mural is better)"]) == (
+        "zigzag-maze",
+        "1.00 [1.00, 1.00]",
+        "",
+    )
+    assert (last["task"], last["runs"]) == ("all 1", 3)
+
+
 def test_every_table_is_found_and_printed(capsys):
     assert len({table.name for table in TABLES}) == len(TABLES)
     assert find("tab:meta-nml-runtimes") is find("meta-nml-runtimes")

@@ -63,6 +63,13 @@ COMPARISON = (
 )
 
 
+ABLATED = {"zigzag-maze": "mazes", "sawyer-push": "arms"}  # tasks of the ablations, and the studies with MURAL itself
+RULES = (
+    "no-kernel", "no-counts", "stored-rewards", "white-noise", "raw-units", "random-draw", "uniform-batches",
+    "whole-values", "probability", "motion",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Where:
     """Where results are looked for."""

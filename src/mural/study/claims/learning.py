@@ -8,7 +8,7 @@ import numpy as np
 
 from mural.study import statistics
 from mural.study.claims.base import Claim, Evidence, Finding, all_of, better, nothing, reached, signed, versus
-from mural.study.runs import COMPARISON, MAZES, Group, steps_to_solved
+from mural.study.runs import ABLATED, COMPARISON, MAZES, Group, steps_to_solved
 
 PAPER = {"vice", "vice-count", "vice-rnd", "ddl", "icm", "vae-density", "sac-sparse"}  # what the paper calls prior
 HOME = {group.task: group.study for group in COMPARISON}
@@ -87,8 +87,7 @@ def ablated(method: str, variant: str = "") -> Callable[[Evidence], Finding]:
     """MURAL is better than its ablation on a maze and on an arm."""
 
     def judge(evidence: Evidence) -> Finding:
-        tasks = ("zigzag-maze", "sawyer-push")
-        return versus(evidence, [(group(task), group(task, method, variant, "ablations")) for task in tasks])
+        return versus(evidence, [(group(task), group(task, method, variant, "ablations")) for task in ABLATED])
 
     return judge
 
@@ -98,8 +97,8 @@ def tracks_distance(evidence: Evidence) -> Finding:
     data = evidence.figure("shaping")
     if data is None:
         return nothing()
-    ours, plain = data["tau"]["MURAL"], data["tau"]["maximum likelihood"]
-    text = f"Kendall's τ of reward and nearness of the ball: {ours:.2f}, maximum likelihood {plain:.2f}"
+    ours, plain = data["correlation"]["MURAL"], data["correlation"]["maximum likelihood"]
+    text = f"correlation of reward and nearness of the ball: {ours:.2f}, maximum likelihood {plain:.2f}"
     return Finding(text, all_of({"tracks": ours > 0.3, "more": ours > plain}))
 
 

@@ -42,9 +42,12 @@ SCRATCH = "made from scratch"
 FIGURES = (
     Entry("comparisons", "learning.comparisons", "success of all methods on all tasks", "mazes, arms, hand, ant",
           ("evidence",)),
+    Entry("profiles", "profiles.profiles", "performance profiles and sample efficiency over tasks",
+          "mazes, arms, hand, ant", ours=True),
     Entry("distance-metrics", "learning.distances", "distance to the goal of all methods", "mazes, arms, hand, ant"),
     Entry("ablations", "learning.ablations", "without meta-training; novelty and classifier apart",
           "mazes, arms, ablations"),
+    Entry("rules", "rules.rules", "what each rule of the default is worth", "mazes, arms, ablations", ours=True),
     Entry("visitations", "visits.visitations", "visits and coverage over time, MURAL and VICE", "mazes, run folders"),
     Entry("shuffled-maze-plots", "learning.shuffled", "success where near states are not near places", "shuffled",
           ("shuffled",)),
@@ -61,6 +64,12 @@ FIGURES = (
           SCRATCH, ("gradient-steps", "mle-cnml-diff")),
     Entry("importance-weighting-plots", "importance_weighting.importance_weighting", "the query in every batch",
           SCRATCH, ("importance-weighting",)),
+    Entry("shaping", "shaping.shaping", "reward of pick at several heights, MURAL and maximum likelihood", SCRATCH),
+    Entry("meta-nml-flow", "meta_nml.flow", "a query of meta-NML, with both labels", SCRATCH),
+    Entry("meta-nml", "meta_nml.training", "meta-training, and how near it comes to the ideal", SCRATCH),
+    Entry("envs", "scenes.envs", "the seven tasks", SCRATCH),
+    Entry("double-maze-layout", "scenes.double_layout", "the double maze: examples and hidden rewards", SCRATCH),
+    Entry("main-fig", "scenes.main_figure", "examples and visits become a reward", SCRATCH),
 )  # fmt: skip
 
 

@@ -32,15 +32,15 @@ def gradient_steps(ask: Ask) -> Drawn:
     figure = Figure(figsize=(PAGE, 3.4), layout="compressed")
     *axes, curve = figure.subplots(2, 3).ravel()
     for ax, (n, reward) in zip(axes, maps.items(), strict=False):
-        draw_map(ax, reward, f"{n} gradient step{'s' * (n > 1)}")
-    image = draw_map(axes[-1], ideal, "ideal CNML (counts)")
+        draw_map(ax, reward, f"{n} step{'s' * (n > 1)}")
+    image = draw_map(axes[-1], ideal, "ideal: counts")
     figure.colorbar(image, ax=axes, label="p(success)", shrink=0.8, pad=0.01)
     change = [0.0, *(np.abs(reward - plain)[free].mean() for reward in maps.values())]
     curve.plot([0, *STEPS], change, "o-", label="to the network at θ")
     curve.plot([0, *STEPS], [np.abs(plain - ideal)[free].mean(), *errors], "s-", label="to the ideal")
     curve.set(xlabel="gradient steps", ylim=(0, None), xticks=[0, *STEPS])
     curve.set_title("mean difference")
-    curve.legend(frameon=False)
+    curve.legend(frameon=False, loc="center right", fontsize=6)
     said = "mean distance to the ideal: " + ", ".join(
         f"{error:.3f} after {n} step{'s' * (n > 1)}" for n, error in zip(STEPS, errors, strict=True)
     )

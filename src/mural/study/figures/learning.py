@@ -11,13 +11,14 @@ import numpy as np
 from mural.errors import MuralError
 from mural.study import statistics
 from mural.study.figures.picture import COLUMN, PAGE, Ask, Drawn, colour, sheet
-from mural.study.runs import COMPARISON, Group, Result, Runs, gather, groups, success
+from mural.study.runs import ABLATED, COMPARISON, Group, Result, Runs, gather, groups, success
 
 
 class MissingCurveError(MuralError, ValueError):
     """Result files were made before this was kept; the message says which."""
 
 
+SHUFFLED, DOUBLE = ("mural", "cnml", "vice", "sac-sparse"), ("mural", "vice", "sac")
 POINTS = 60  # along a curve
 SMOOTH = 5  # evaluations that a point of a success curve is the mean of
 TITLES = {
@@ -47,13 +48,12 @@ def ablations(ask: Ask) -> Drawn:
 
 def shuffled(ask: Ask) -> Drawn:
     """Success where near states are not near places (fig:shuffled-maze-plots)."""
-    methods = ("mural", "cnml", "vice", "sac-sparse")
-    return of_study(ask, "fig:shuffled-maze-plots", groups("shuffled", ["shuffled-maze"], methods))
+    return of_study(ask, "fig:shuffled-maze-plots", groups("shuffled", ["shuffled-maze"], SHUFFLED))
 
 
 def double(ask: Ask) -> Drawn:
     """The return of the hidden rewards on the double maze (fig:double-maze-plot)."""
-    needed = groups("double", ["double-maze"], ("mural", "vice", "sac"))
+    needed = groups("double", ["double-maze"], DOUBLE)
     return of_study(ask, "fig:double-maze-plot", needed, "eval/env_return")
 
 
@@ -66,9 +66,12 @@ def coverage(ask: Ask) -> Drawn:
 
 def ablation_groups() -> list[Group]:
     """The two ablations of the paper beside MURAL, on a maze and on an arm."""
-    plain = [Group("mazes", "zigzag-maze", "mural"), Group("arms", "sawyer-push", "mural")]
-    without = groups("ablations", ("zigzag-maze", "sawyer-push"), ("mural-no-meta", "mural-negatives"))
-    return sorted((*plain, *without), key=lambda group: group.task, reverse=True)
+    without = ("mural-no-meta", "mural-negatives")
+    return [
+        group
+        for task, study in ABLATED.items()
+        for group in (Group(study, task, "mural"), *groups("ablations", [task], without))
+    ]
 
 
 def of_study(ask: Ask, label: str, needed: Iterable[Group], metric: str = "eval/success") -> Drawn:

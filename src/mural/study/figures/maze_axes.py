@@ -26,6 +26,7 @@ def draw_map(ax: Any, reward: Floats, title: str, data: MazeData | None = None) 
     side = round(len(reward) ** 0.5)
     image = draw_cells(ax, reward.reshape(side, side), PLANE.extent, limits=(0.0, 1.0))
     if data is not None:
-        ax.scatter(*data.visits.T, s=0.5, c="white", alpha=0.35, linewidths=0)
+        ax.scatter(*data.visits.T, s=0.5, c="white", alpha=0.35, linewidths=0, rasterized=True)
     furnish(ax, PLANE, title, None if data is None else data.examples)
+    ax.title.set_fontsize("medium")  # that of the figure
     return image

@@ -89,7 +89,7 @@ def save(drawn: Drawn, stem: Path) -> list[Path]:
             drawn.figure.savefig(scratch, format=path.suffix[1:], dpi=DPI, metadata=software)
     words = {"said": drawn.said, "made_by": drawn.made_by, "data": drawn.data}
     with replacing(paths[2]) as scratch:
-        scratch.write_text(json.dumps(tidy(words), indent=1) + "\n")
+        scratch.write_text(json.dumps(tidy(words)) + "\n")
     return paths
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from mural.nml import MetaNMLClassifier, MLEClassifier
-from mural.study.figures.maze_axes import draw_map, map_points
+from mural.study.figures.maze_axes import PLANE, draw_map, map_points
 from mural.study.figures.picture import PAGE, Ask, Drawn
 from mural.study.maze_data import MAZE_GRID, zigzag_data
 from mural.tasks.mazes.layouts import ZIGZAG
@@ -47,7 +47,8 @@ def reward_classifiers(ask: Ask) -> Drawn:
     said = f"meta-NML: {at_visits:.2f} at visited states, {new:.2f} in the unseen corridor, {known:.2f} at the examples"
     named = {title.replace("… ", ""): reward for title, reward in maps.items()}
     numbers = {
-        "points": points, "maps": named, "at_visits": at_visits, "unseen": new, "at_examples": known,
+        "extent": PLANE.extent, "maps": {title: np.round(reward, 4) for title, reward in named.items()},
+        "at_visits": at_visits, "unseen": new, "at_examples": known,
         "tau": {title: follows(points, reward) for title, reward in named.items() if len(reward) == len(points)},
     }  # fmt: skip
     return Drawn(figure, numbers, said, f"made from scratch with seed {seed}")
