@@ -61,6 +61,7 @@ FIGURES = (
           SCRATCH, ("gradient-steps", "mle-cnml-diff")),
     Entry("importance-weighting-plots", "importance_weighting.importance_weighting", "the query in every batch",
           SCRATCH, ("importance-weighting",)),
+    Entry("two-moons", "two_moons.two_moons", "what classifiers say where there are no data", SCRATCH, ours=True),
 )  # fmt: skip
 
 
