@@ -2,7 +2,7 @@
 
 Each contestant has a process of its own with a fixed number of threads. Both have the settings of the preset: widths,
 batch, discount, rates, first temperature, entropy, steps between updates of the reward. What our loop adds beyond these
-(scaled inputs, layer norm, correlated noise, the entropy that falls once the goal is found) is part of what is compared.
+(scaled inputs, layer norm, correlated noise, entropy that falls once the goal is found) is part of what is compared.
 """
 
 from __future__ import annotations
