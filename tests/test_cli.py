@@ -72,3 +72,21 @@ def test_square_brackets_are_shown_as_they_are(capsys, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     cli.main(["tasks"])
     assert capsys.readouterr().out.count("pip install 'mural-rl[robots]'") == 5
+
+
+def test_examples_of_ones_own_are_checked_and_drawn(capsys, tmp_path):
+    path, picture = tmp_path / "e.csv", tmp_path / "e.png"
+    rows = np.random.default_rng(0).uniform([0.45, 0.0], [0.55, 0.05], (40, 2))
+    np.savetxt(path, rows, delimiter=",", header="observation[0],observation[1]", comments="")
+    check = ["examples", "check", "MountainCarContinuous-v0", str(path)]
+    said = run(capsys, *check, "--picture", str(picture))
+    assert "columns by name" in said
+    assert "nothing looks wrong with them" in said
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    found = [json.loads(line) for line in run(capsys, *check, "--json").splitlines()]
+    assert [row["column"] for row in found] == ["observation[0]", "observation[1]"]
+    assert 0.45 <= found[0]["least"] < found[0]["median"] < found[0]["most"] <= 0.55
+    np.savetxt(path, np.tile([[-0.5, 0.0]], (3, 1)), delimiter=",")
+    said = run(capsys, *check)
+    assert "warning: there are only 3 success examples" in said
+    assert "states in which episodes started" in said

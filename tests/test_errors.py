@@ -11,6 +11,7 @@ import pytest
 import mural
 from mural.errors import ArgumentError, MuralError, did_you_mean, nearest
 from mural.storage.disk import OutOfSpaceError
+from mural.tasks import MissingExtraError
 
 WORKERS = ("__main__", "peers")  # what runs when it is imported, and what needs the packages of others
 
@@ -18,7 +19,10 @@ WORKERS = ("__main__", "peers")  # what runs when it is imported, and what needs
 def classes():
     for found in pkgutil.walk_packages(mural.__path__, "mural."):
         if not found.name.endswith(WORKERS):
-            module = importlib.import_module(found.name)
+            try:
+                module = importlib.import_module(found.name)
+            except MissingExtraError:
+                continue
             for _, thing in inspect.getmembers(module, inspect.isclass):
                 if thing.__module__ == found.name and issubclass(thing, BaseException):
                     yield thing

@@ -13,7 +13,7 @@ from mural import __version__
 from mural.cli.bench import Bench
 from mural.cli.figures import Claims, Figure, Table
 from mural.cli.info import Info
-from mural.cli.lists import Examples, Methods, Tasks
+from mural.cli.lists import CheckExamples, Examples, Methods, Tasks
 from mural.cli.report import Report
 from mural.cli.runs import Eval, Policy, Watch
 from mural.cli.sweep import SweepCommand, with_verb
@@ -54,6 +54,8 @@ def main(argv: list[str] | None = None) -> None:
             print(f"mural-rl {__version__}")
         elif words[:1] == ["train"]:  # its flags depend on task and method
             train(words[1:])
+        elif words[:2] == ["examples", "check"]:  # beside `mural examples TASK`
+            tyro.cli(CheckExamples, prog="mural examples check", args=words[2:]).run()
         else:
             tyro.cli(Mural, prog="mural", args=words, config=(tyro.conf.OmitSubcommandPrefixes,)).command.run()
     except KeyboardInterrupt:

@@ -49,6 +49,22 @@ class BenchFidelity:
 
 
 @dataclass
+class BenchOod:
+    """Digits of classes held out: AUROC of the regret next to max-softmax and scikit-learn's detectors of outliers."""
+
+    seed: int = 0
+    """Seed of splits and training."""
+    json: bool = False
+    """One JSON object per line."""
+
+    def run(self) -> None:
+        """Measure and print."""
+        from mural.study.bench.ood import bench_ood
+
+        show(bench_ood(seed=self.seed), as_json=self.json)
+
+
+@dataclass
 class BenchTasks:
     """Steps per second of the tasks on one core, with other people's environments in the same run."""
 
@@ -90,6 +106,30 @@ class BenchTrain:
 
 
 @dataclass
+class BenchSb3:
+    """The same task and reward in our loop and in SAC of Stable-Baselines3: steps per second, steps to success."""
+
+    task: str = "zigzag-maze"
+    """Short name or id."""
+    method: str = "mural"
+    """A method that rewards states alone."""
+    seeds: tuple[int, ...] = (0,)
+    """A run of each contestant per seed."""
+    steps: int = 100_000
+    """The most environment steps of a run; it ends when five evaluations in a row succeed nine times in ten."""
+    threads: int = 1
+    """Compute threads of each process. With one, CPU seconds count, so that other work does not."""
+    json: bool = False
+    """One JSON object per line."""
+
+    def run(self) -> None:
+        """Measure and print."""
+        from mural.study.bench.loops import bench_loops
+
+        show(bench_loops(self.task, self.method, self.seeds, self.steps, self.threads), as_json=self.json)
+
+
+@dataclass
 class BenchStart:
     """How soon it starts: `import mural`, `mural --help`, and training, with an empty and with a filled cache."""
 
@@ -114,8 +154,10 @@ class Bench:
     what: (
         Annotated[BenchClassifier, tyro.conf.subcommand("classifier")]
         | Annotated[BenchFidelity, tyro.conf.subcommand("fidelity")]
+        | Annotated[BenchOod, tyro.conf.subcommand("ood")]
         | Annotated[BenchTasks, tyro.conf.subcommand("tasks")]
         | Annotated[BenchTrain, tyro.conf.subcommand("train")]
+        | Annotated[BenchSb3, tyro.conf.subcommand("sb3")]
         | Annotated[BenchStart, tyro.conf.subcommand("start")]
     )
 

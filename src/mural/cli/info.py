@@ -14,6 +14,8 @@ from typing import Any
 PACKAGES = ("mural-rl", "jax", "jaxlib", "numpy", "scipy", "optax", "scikit-learn", "gymnasium", "mujoco")
 EXTRAS = {
     "robots": ("mujoco", "metaworld", "imageio"),
+    "sb3": ("stable_baselines3",),
+    "data": ("minari", "pyarrow"),
     "bench": ("gymnasium_robotics", "sbx", "stable_baselines3"),
 }
 

@@ -1,4 +1,4 @@
-"""`mural tasks`, `mural methods`, `mural examples`: what there is."""
+"""`mural tasks`, `mural methods`, `mural examples`: what there is, and what your examples look like."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ class Methods:
 
     def run(self) -> None:
         """Print a table."""
+        from mural import plugins
         from mural.rewards import METHODS
 
+        plugins.load_methods()
         import_modules(self.imports)
         if self.task is not None:
             show(preset_rows(self.task, self.preset), as_json=self.json)
@@ -76,7 +78,9 @@ def preset_rows(task: str, preset: str) -> Iterator[dict[str, Any]]:
 
 @dataclass
 class Examples:
-    """Make success examples of a task: to a file, as a picture, or both."""
+    """Make success examples of a task: to a file, as a picture, or both.
+
+    `mural examples check ENV FILE` looks at your own."""
 
     task: Positional[str]
     """Short name (`zigzag-maze`) or Gymnasium id."""
@@ -117,3 +121,62 @@ class Examples:
             print(out)
         if self.picture is not None:
             print(examples_picture(name, self.picture, seed=self.seed))
+
+
+@dataclass
+class CheckExamples:
+    """Read success examples as training would, compare them with states of random steps, and say what looks wrong."""
+
+    env: Positional[str]
+    """Short name of a task, or any Gymnasium id."""
+    examples: Positional[Path]
+    """Your file: .npz, .npy, .csv or .parquet."""
+    picture: Path | None = None
+    """Draw them among the states of random steps to this .png file."""
+    classifier_keys: tuple[str, ...] | None = None
+    """Entries of a Dict observation that the classifier sees."""
+    classifier_slice: str | None = None
+    """Columns of the flattened observation that the classifier sees, as 'start:stop' or '0,2'."""
+    imports: Imports = ()
+    """Import this module first, to register an environment of your own; repeat the flag for more modules."""
+    json: bool = False
+    """One JSON object per line and column, and no words."""
+
+    def run(self) -> None:
+        """Print a table of the columns, then what is doubtful."""
+        import numpy as np
+
+        from mural.inputs.checks import doubts_about, explore
+        from mural.inputs.examples import load_examples
+        from mural.inputs.spaces import Spaces
+        from mural.inputs.world import make_env
+
+        import_modules(self.imports)
+        env = make_env(self.env)
+        keys = None if self.classifier_keys is None else list(self.classifier_keys)
+        spaces = Spaces.of(env, keys, self.classifier_slice)
+        loaded = load_examples(self.examples, spaces, task=env)
+        states = loaded.states.astype(np.float64)
+        started, visited = explore(env, spaces)
+        env.close()
+        names = [spaces.column_name(int(column)) for column in spaces.columns]
+        walked = visited[:, spaces.columns]
+        rows = [
+            {
+                "column": name, "least": float(f"{x.min():.4g}"), "median": float(f"{np.median(x):.4g}"),
+                "most": float(f"{x.max():.4g}"), "random steps": f"{y.min():.4g} to {y.max():.4g}",
+            }
+            for name, x, y in zip(names, states.T, walked.T, strict=True)
+        ]  # fmt: skip
+        show(rows, as_json=self.json)
+        doubts = list(doubts_about(spaces, states, started, visited))
+        if self.picture is not None:
+            from mural.show.example_picture import draw_examples
+
+            title = f"{self.env}: {len(states)} examples of success"
+            draw_examples(self.picture, names, states, walked, started[:, spaces.columns], title)
+        if not self.json:
+            print(f"{len(states)} examples from {loaded.provenance}")
+            print("\n".join(f"warning: {text}" for text in doubts) or "nothing looks wrong with them")
+            if self.picture is not None:
+                print(self.picture)

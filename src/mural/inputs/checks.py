@@ -95,17 +95,19 @@ def check_examples(
 
 def examine(env: Env, spaces: Spaces, states: Floats) -> None:
     """Warn (`ExamplesWarning`) of what looks like a mistake in examples [m, d]; resets and steps `env`."""
-    for text in _doubts(env, spaces, states.astype(np.float64)):
+    for text in doubts_about(spaces, states.astype(np.float64), *explore(env, spaces)):
         warnings.warn(text, ExamplesWarning, stacklevel=3)
 
 
-def _doubts(env: Env, spaces: Spaces, states: NDArray[np.float64]) -> Iterator[str]:
+def doubts_about(
+    spaces: Spaces, states: NDArray[np.float64], started: NDArray[np.float64], visited: NDArray[np.float64]
+) -> Iterator[str]:
+    """What looks like a mistake in examples [m, d], given whole observations that `explore` found."""
     if len(states) < FEW:
         yield f"there are only {len(states)} success examples; collect about 150, varied in all that does not matter"
     repeated = len(states) - len(np.unique(states, axis=0))
     if repeated:
         yield f"{repeated} of {len(states)} success examples ({repeated / len(states):.0%}) repeat others"
-    started, visited = _explore(env, spaces)
     started, visited = started[:, spaces.columns], visited[:, spaces.columns]
     still = (np.ptp(states, axis=0) == 0) & (np.ptp(visited, axis=0) > 0)
     if len(states) > 1 and still.any():
@@ -135,7 +137,7 @@ def _look_like_starts(states: NDArray[np.float64], started: NDArray[np.float64],
     return float((to_examples <= max(float(np.median(to_fellows)), CLOSE)).mean())
 
 
-def _explore(env: Env, spaces: Spaces) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def explore(env: Env, spaces: Spaces) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Starting states [RESETS, o], and all states on short random walks from them."""
     rng = np.random.default_rng(0)
     started, visited = [], []

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mural.errors import MuralError
+from mural.inputs.datasets import read_parquet
 from mural.inputs.spaces import Spaces
 from mural.inputs.tables import Named, TableError, by_name, is_numbering
 
@@ -21,16 +22,19 @@ class ExamplesError(MuralError, ValueError):
 
 def read_examples(path: Path, spaces: Spaces) -> tuple[Any, str]:
     """What is in a file, and its provenance. Files are data: nothing in them is executed."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ExamplesError(f"cannot read the success examples {str(path)!r}: {error.strerror or error}") from error
+    data = read_bytes(path)
     provenance = f"{path} (sha256 {hashlib.sha256(data).hexdigest()})"
     if path.suffix == ".csv":
         values, how = _parse_csv(data, path, spaces)
         return values, f"{provenance}, {how}" if how else provenance
+    if path.suffix == ".parquet":
+        table = read_parquet(data, path)
+        values, how = _by_name(table, path, spaces)
+        return values, f"{provenance}, {how}"
     if path.suffix not in (".npz", ".npy"):
-        raise ExamplesError(f"{str(path)!r} is of no known kind; success examples are read from .npz, .npy and .csv")
+        raise ExamplesError(
+            f"{str(path)!r} is of no known kind; success examples are read from .npz, .npy, .csv and .parquet"
+        )
     try:
         found = np.load(io.BytesIO(data), allow_pickle=False)
         content = {name: found[name] for name in found.files} if isinstance(found, np.lib.npyio.NpzFile) else found
@@ -65,10 +69,22 @@ def _parse_csv(data: bytes, path: Path, spaces: Spaces) -> tuple[Any, str]:
         raise ExamplesError(f"{str(path)!r} starts with a column of row numbers; write it with index=False")
     if not header or not len(values) or is_numbering(header):
         return values, ""
+    return _by_name(Named(tuple(header), values), path, spaces)
+
+
+def _by_name(table: Named, path: Path, spaces: Spaces) -> tuple[Any, str]:
     try:
-        return by_name(Named(tuple(header), values), spaces)
+        return by_name(table, spaces)
     except TableError as error:
         raise ExamplesError(f"{str(path)!r} {error}") from None
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file of examples."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ExamplesError(f"cannot read the success examples {str(path)!r}: {error.strerror or error}") from error
 
 
 def _is_numbering(table: list[list[str]]) -> bool:

@@ -6,14 +6,15 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mural.agent.policy import flat_entries
 from mural.atomic import replacing
-from mural.inputs.example_files import ExamplesError, read_examples
+from mural.inputs import datasets
+from mural.inputs.example_files import ExamplesError, read_bytes, read_examples
 from mural.inputs.selection import choice
 from mural.inputs.spaces import Floats, Spaces
 from mural.inputs.tables import Named, TableError, by_name, named_table
@@ -22,7 +23,7 @@ from mural.tasks import TASKS
 TOLERANCE = 1e-5  # how far outside the observation space an example may be, relative to the bound
 HOW_TO_MAKE = (
     "Collect about 150 observations of the task done (drive the environment there by hand or by a script, or set its "
-    "state), one per row, and pass the array, or a .npz with the array `examples`, or a .csv."
+    "state), one per row, and pass the array, or a .npz with the array `examples`, or a .csv or .parquet."
 )
 
 
@@ -43,6 +44,36 @@ class SuccessExamples:
     def __repr__(self) -> str:
         whole = "" if self.observations is None else f", observations {list(self.observations.shape)}"
         return f"SuccessExamples(states {list(self.states.shape)}{whole}, provenance {self.provenance!r})"
+
+    @classmethod
+    def from_minari(cls, dataset: Any, select: datasets.Select = "success") -> Self:
+        """Observations of a Minari dataset, or of the one with this name, in which the task is done.
+
+        `select`: "success", where the infos say so; "last", the last of each episode; or a function of an episode that
+        returns a mask over its observations, or the numbers of some of them.
+        """
+        return cls._of(*datasets.minari_rows(dataset, select), whole=True)
+
+    @classmethod
+    def from_table(cls, table: Any, columns: Sequence[str] | None = None) -> Self:
+        """The rows of a data frame (pandas, polars, …): these columns, in this order; all of them if not named.
+
+        For `OutcomeReward`, and to choose what the classifier sees. `Agent` takes a table as it is, by names.
+        """
+        return cls._of(*datasets.table_rows(table, columns))
+
+    @classmethod
+    def from_parquet(cls, path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Self:
+        """The same from a Parquet file."""
+        table = datasets.read_parquet(read_bytes(Path(path)), Path(path))
+        states, how = datasets.table_rows(table, columns)
+        return cls._of(states, f"{path}, {how}")
+
+    @classmethod
+    def _of(cls, rows: NDArray[np.float64], provenance: str, whole: bool = False) -> Self:
+        """Rows of numbers, all finite."""
+        single = checked_rows(rows)
+        return cls(single, single if whole else None, provenance)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .npz that `load_examples` reads: `examples` (whole observations where known) and `provenance`."""
@@ -77,15 +108,8 @@ def load_examples(source: Any, spaces: Spaces, task: Any = None, n: int = 150, s
 
 def _checked(rows: NDArray[np.float64], whole: bool, spaces: Spaces, provenance: str) -> SuccessExamples:
     """Examples of the right width, if their values can be."""
-    if len(rows) == 0:
-        raise ExamplesError(f"there are no rows in the success examples. {HOW_TO_MAKE}")
     columns = np.arange(spaces.obs_size) if whole else spaces.columns
-    with np.errstate(over="ignore"):
-        single = rows.astype(np.float32)
-    bad = np.flatnonzero(~np.isfinite(single).all(axis=1))
-    if len(bad):
-        what = "values too large for single precision" if np.isfinite(rows[bad]).all() else "NaN or infinite values"
-        raise ExamplesError(f"rows {_some(bad)} of the success examples have {what}; remove or repair them")
+    single = checked_rows(rows)
     low, high = spaces.obs_low[columns], spaces.obs_high[columns]
     slack_low, slack_high = (
         TOLERANCE * np.maximum(1.0, np.abs(np.nan_to_num(bound, posinf=0, neginf=0))) for bound in (low, high)
@@ -100,6 +124,19 @@ def _checked(rows: NDArray[np.float64], whole: bool, spaces: Spaces, provenance:
             f"space allows {low[i]:g} to {high[i]:g}. Are columns in the order {_layout(spaces)}, in the same units?"
         )
     return SuccessExamples(single[:, spaces.columns] if whole else single, single if whole else None, provenance)
+
+
+def checked_rows(rows: NDArray[np.float64]) -> Floats:
+    """Rows in single precision: at least one, all finite, or an `ExamplesError`."""
+    if len(rows) == 0:
+        raise ExamplesError(f"there are no rows in the success examples. {HOW_TO_MAKE}")
+    with np.errstate(over="ignore"):
+        single = rows.astype(np.float32)
+    bad = np.flatnonzero(~np.isfinite(single).all(axis=1))
+    if len(bad):
+        what = "values too large for single precision" if np.isfinite(rows[bad]).all() else "NaN or infinite values"
+        raise ExamplesError(f"rows {_some(bad)} of the success examples have {what}; remove or repair them")
+    return single
 
 
 def _numbers(values: Any, what: str) -> NDArray[np.float64]:

@@ -19,6 +19,7 @@ import jax
 import numpy as np
 from jax import Array
 
+from mural import plugins
 from mural.agent.replay import Terminations
 from mural.agent.sac import SOFT_TD, Objective
 from mural.errors import MuralError, did_you_mean
@@ -235,7 +236,9 @@ def register_method(
 
 
 def find_method(name: str) -> MethodSpec:
-    """The method of this name, or an `UnknownMethodError` with the nearest one."""
+    """The method of this name, ours or of an installed package, or an `UnknownMethodError` with the nearest one."""
+    if name not in METHODS:
+        plugins.load_methods()
     if name in METHODS:
         return METHODS[name]
     hint = did_you_mean(name, METHODS)

@@ -163,9 +163,9 @@ def total(labels: Mapping[str, Array], n: int) -> Array:
     return sum(labels.values(), jnp.zeros(n, jnp.float32))
 
 
-@partial(jax.jit, static_argnums=0)
-def _rewards(terms: Terms, parts: PartStates, columns: dict[str, Array]) -> Array:
-    return total(label(terms, parts, columns), BLOCK)
+@partial(jax.jit, static_argnums=(0, 1))
+def _rewards(terms: Terms, n: int, parts: PartStates, columns: dict[str, Array]) -> Array:
+    return total(label(terms, parts, columns), n)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -180,13 +180,15 @@ def _regret(term: Term, parts: PartStates, states: Array) -> Array:
     return term.part.regret(parts[term.name], in_units(term.part, parts, states))
 
 
-def rewards(terms: Terms, parts: PartStates, columns: Mapping[str, NDArray[np.float32]], n: int) -> NDArray[np.float32]:
+def rewards(
+    terms: Terms, parts: PartStates, columns: Mapping[str, NDArray[np.float32]], n: int, block_size: int = BLOCK
+) -> NDArray[np.float32]:
     """The current reward [n] of n states or transitions: the sum of the terms, in blocks of one shape."""
     needed = reads(terms)
     found = [np.zeros(0, np.float32)]
-    for index in blocks(n):
+    for index in blocks(n, block_size):
         block = {name: np.asarray(columns[name], np.float32)[index] for name in needed}
-        found.append(np.asarray(_rewards(terms, parts, block)))
+        found.append(np.asarray(_rewards(terms, block_size, parts, block)))
     return np.concatenate(found)[:n]
 
 
@@ -202,9 +204,9 @@ def regret(term: Term, parts: PartStates, states: NDArray[np.float32]) -> NDArra
     return np.concatenate(found)[: len(states)]
 
 
-def blocks(n: int) -> list[NDArray[np.int64]]:
+def blocks(n: int, size: int = BLOCK) -> list[NDArray[np.int64]]:
     """Indices of n rows, in blocks of one length; the last one begins again."""
-    return [np.resize(np.arange(start, min(start + BLOCK, n)), BLOCK) for start in range(0, n, BLOCK)]
+    return [np.resize(np.arange(start, min(start + size, n)), size) for start in range(0, n, size)]
 
 
 def find(terms: Sequence[Term], kind: type) -> Term | None:

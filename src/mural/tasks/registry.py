@@ -1,4 +1,4 @@
-"""The nine tasks by name."""
+"""The nine tasks by name, and those of other packages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 import gymnasium
 
-from mural.errors import did_you_mean
+from mural import plugins
+from mural.errors import ArgumentError, did_you_mean
 from mural.tasks.base import INSTALL_ROBOTS, Task, UnknownTaskError
 
 
@@ -24,6 +25,8 @@ class TaskSpec:
     summary: str
     robots: bool = False
     """Whether it needs the extra `robots`."""
+    package: str = "mural-rl"
+    """The package that brings it."""
 
 
 TASKS: dict[str, TaskSpec] = {
@@ -125,12 +128,28 @@ def describe() -> list[dict[str, str]]:
 def make(name: str, **kwargs: Any) -> Task:
     """The task itself, without Gymnasium's wrappers; `kwargs` go to its constructor."""
     task = gymnasium.make(find(name).id, disable_env_checker=True, **kwargs).unwrapped
-    assert isinstance(task, Task)
+    if not isinstance(task, Task):
+        raise ArgumentError(f"{name} is a {type(task).__name__}; to be used here it must derive from mural.tasks.Task")
     return task
+
+
+def add_others() -> None:
+    """Tasks of other packages, by their entry points; none of them is imported before it is made."""
+    for entry in plugins.found(plugins.TASKS):
+        package = plugins.owner(entry)
+        if entry.name in TASKS:
+            if TASKS[entry.name].package != package:
+                plugins.skip(entry, f"{TASKS[entry.name].package} has a task of that name")
+        elif not entry.attr:
+            plugins.skip(entry, "name the class of the task, as in 'package.module:Class'")
+        else:
+            id = f"{package}/{entry.attr.rpartition('.')[2]}-v0"
+            TASKS[entry.name] = TaskSpec(entry.name, id, entry.value, f"of the package {package}", package=package)
 
 
 def register_all() -> None:
     """Tell Gymnasium about the tasks. They count their own steps, so no time limit is added."""
+    add_others()
     for spec in TASKS.values():
         if spec.id not in gymnasium.registry:
             gymnasium.register(spec.id, entry_point=spec.entry_point)
