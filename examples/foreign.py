@@ -2,7 +2,7 @@
 
     python examples/foreign.py mountain-car --seed 0 --out runs/foreign
 
-No setting of the reward or the agent is touched, and no reward is used. `Judged` reports success to the evaluation only.
+No setting of the reward or the agent is touched, and no reward is used. `Judged` reports success to evaluations only.
 Hand and cart-pole need `pip install gymnasium-robotics 'shimmy[dm-control]'`.
 """
 
@@ -133,6 +133,19 @@ CASES = {
 }
 
 
+def spoilt(case: Case, n: int, wrong: float, seed: int) -> Any:
+    """The examples of a case, a share of them replaced by states of random episodes (not for Dict observations)."""
+    examples, rng = case.examples(n, seed), np.random.default_rng(seed)
+    if wrong:
+        env = case.make()
+        for row in range(round(wrong * n)):
+            env.reset(seed=seed + row)
+            for _ in range(int(rng.integers(1, 100))):
+                examples[row] = env.step(rng.uniform(env.action_space.low, env.action_space.high))[0]
+        env.close()
+    return examples
+
+
 def main() -> None:
     """Train one of them into OUT/NAME-mural-SEED."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -140,16 +153,20 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=None, help="default: as in CASES")
     parser.add_argument("--episodes", type=int, default=20, help="episodes per evaluation")
+    parser.add_argument("--examples", type=int, default=150, help="how many examples")
+    parser.add_argument("--wrong", type=float, default=0.0, help="share of examples that are states of no success")
     parser.add_argument("--out", type=Path, default=Path("runs/foreign"))
     asked = parser.parse_args()
     import mural
 
-    case = CASES[asked.name]
+    case, kind = CASES[asked.name], ""
+    kind += f"-examples{asked.examples}" if asked.examples != 150 else ""
+    kind += f"-wrong{round(100 * asked.wrong)}" if asked.wrong else ""
     agent = mural.Agent(
         Judged(case.make(), case.success),
-        examples=case.examples(150, asked.seed),
+        examples=spoilt(case, asked.examples, asked.wrong, asked.seed),
         seed=asked.seed,
-        run_dir=asked.out / f"{asked.name}-mural-{asked.seed}",
+        run_dir=asked.out / f"{asked.name}-mural{kind}-{asked.seed}",
         config={"watch.eval_episodes": asked.episodes},
     )
     agent.learn(asked.steps or case.steps)
