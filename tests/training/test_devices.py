@@ -24,7 +24,7 @@ def loop(folder: str) -> dict[str, Any]:
     agent.learn(60, progress=False)
     agent.export_policy(f"{folder}/policy.npz")
     states = np.linspace(-1, 1, 20, dtype=np.float32).reshape(10, 2)
-    held = [leaf for leaf in jax.tree.leaves((agent.run.agent, agent.run.parts, agent.run.replay))]
+    held = jax.tree.leaves((agent.run.agent, agent.run.parts, agent.run.replay))
     return {
         "devices": len(jax.devices()),
         "homes": sorted({str(device) for leaf in held for device in leaf.devices()}),
