@@ -9,6 +9,7 @@ Hand and cart-pole need `pip install gymnasium-robotics 'shimmy[dm-control]'`.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -146,6 +147,17 @@ def spoilt(case: Case, n: int, wrong: float, seed: int) -> Any:
     return examples
 
 
+def record(folder: Path, out: Path, kind: str) -> None:
+    """A small file of the run's curves, settings, commit and command, as those of `mural sweep`."""
+    from mural.study import results
+
+    words = [word for word in sys.argv[1:] if "/" not in word and word not in ("--out", "--results")]
+    result = results.summary(folder, kind) | {"command": " ".join(["python examples/foreign.py", *words])}
+    out.mkdir(parents=True, exist_ok=True)
+    (out / f"{folder.name}.json").write_text(json.dumps(result) + "\n")
+    print(f"success of the last ten evaluations {result['success_of_last_ten']}, solved at {result['solved_at']}")
+
+
 def main() -> None:
     """Train one of them into OUT/NAME-mural-SEED."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -156,21 +168,23 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=150, help="how many examples")
     parser.add_argument("--wrong", type=float, default=0.0, help="share of examples that are states of no success")
     parser.add_argument("--out", type=Path, default=Path("runs/foreign"))
+    parser.add_argument("--results", type=Path, default=Path("results/foreign"))
     asked = parser.parse_args()
     import mural
 
     case, kind = CASES[asked.name], ""
     kind += f"-examples{asked.examples}" if asked.examples != 150 else ""
     kind += f"-wrong{round(100 * asked.wrong)}" if asked.wrong else ""
+    folder = asked.out / f"{asked.name}-mural{kind}-{asked.seed}"
     agent = mural.Agent(
         Judged(case.make(), case.success),
         examples=spoilt(case, asked.examples, asked.wrong, asked.seed),
         seed=asked.seed,
-        run_dir=asked.out / f"{asked.name}-mural{kind}-{asked.seed}",
+        run_dir=folder,
         config={"watch.eval_episodes": asked.episodes},
     )
     agent.learn(asked.steps or case.steps)
-    print(agent.evaluate(asked.episodes), file=sys.stderr)
+    record(folder, asked.results, kind.lstrip("-"))
 
 
 if __name__ == "__main__":

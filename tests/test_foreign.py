@@ -1,6 +1,5 @@
 """`examples/foreign.py`: its examples are success, its starts are not, and it trains."""
 
-import json
 import runpy
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 
 import mural
+from mural.study import results
 from tests.training import small
 
 FILE = Path(__file__).parents[1] / "examples" / "foreign.py"
@@ -46,12 +46,15 @@ def test_a_share_of_the_examples_is_spoilt():
 
 
 def test_it_trains_and_judges(tmp_path, monkeypatch):
-    words = ["foreign.py", "pendulum", "--steps", "240", "--episodes", "1", "--out", str(tmp_path)]
+    words = ["foreign.py", "pendulum", "--steps", "240", "--episodes", "1", "--out", str(tmp_path / "runs")]
+    words += ["--results", str(tmp_path / "results")]
     monkeypatch.setattr(sys, "argv", words)
     agent = mural.Agent
     monkeypatch.setattr(
         mural, "Agent", lambda *args, **kw: agent(*args, **kw | {"config": small.MURAL | kw["config"]}), raising=False
     )
     runpy.run_path(str(FILE), run_name="__main__")
-    lines = (tmp_path / "pendulum-mural-0" / "metrics.jsonl").read_text().splitlines()
-    assert json.loads(lines[-1])["eval/success"] in (0.0, 1.0)
+    (result,) = results.load(tmp_path / "results")
+    assert result["curves"]["eval/success"][-1][0] == result["steps"] == 240
+    assert result["curves"]["eval/success"][-1][1] in (0.0, 1.0)
+    assert result["command"] == "python examples/foreign.py pendulum --steps 240 --episodes 1"
