@@ -1,6 +1,5 @@
 """The pages: their Python blocks run, what they name is there, and the site builds without a warning."""
 
-import functools
 import re
 import warnings
 from pathlib import Path
@@ -17,20 +16,22 @@ DOCS = ROOT / "docs"
 STEPS = re.compile(r"agent\.learn\([\d_]+\)")  # the test takes fewer, with smaller networks
 
 
-def blocks(page: str) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.S)
+class SmallAgent(mural.Agent):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, config=small.MURAL, **kwargs)
 
 
-def run(page: str, monkeypatch, tmp_path) -> dict:
-    """All blocks of a page, one after the other, as a reader would run them."""
+def run(page: str, monkeypatch, tmp_path, **given) -> dict:
+    """All blocks of a page, one after the other, as a reader would run them who has what is `given`."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(mural, "Agent", functools.partial(mural.Agent, config=small.MURAL), raising=False)
-    space: dict = {}
+    monkeypatch.setattr(mural, "Agent", SmallAgent, raising=False)
+    space: dict = {"mural": mural, **given}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mural.inputs.checks.ExamplesWarning)  # 30 examples are few: so the page says
-        for number, code in enumerate(blocks(page)):
-            small_steps = STEPS.sub("agent.learn(240, progress=False)", code)
-            exec(compile(small_steps, f"{page}, block {number}", "exec", dont_inherit=True), space)
+        for number, code in enumerate(re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.S)):
+            code = STEPS.sub("agent.learn(240, progress=False)", code).replace("episodes=20", "episodes=1")
+            code = code.replace("(64, 64), meta_epochs=20", "(8,), meta_epochs=1")
+            exec(compile(code, f"{page}, block {number}", "exec", dont_inherit=True), space)
     return space
 
 
@@ -48,6 +49,14 @@ def test_the_quickstart_runs(monkeypatch, tmp_path):
     space = run("index.md", monkeypatch, tmp_path)
     assert space["agent"].steps == 240
     assert space["env"].action_space.contains(space["action"])
+
+
+@pytest.mark.parametrize("page", ["../README.md", "training.md", "tasks/index.md"])
+def test_short_blocks_run(page, monkeypatch, tmp_path):
+    np.savez(tmp_path / "mine.npz", examples=small.examples())
+    nothing = np.zeros((3, 2), np.float32)
+    space = run(page, monkeypatch, tmp_path, env=small.Field(), obs=nothing[0], states=nothing)
+    assert "agent" not in space or space["agent"].steps == 240
 
 
 def test_the_counts_say_what_the_page_says(monkeypatch, tmp_path):
