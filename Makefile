@@ -1,4 +1,4 @@
-# make setup | demo | check | test | lint | clean.   Everything lives in .venv; a second call starts at once.
+# make setup | demo | check | test | lint | docs | clean.   Everything lives in .venv; a second call starts at once.
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,14 +14,14 @@ QUICK_TESTS := tests/agent/test_policy.py tests/cli/test_settings.py tests/input
 	tests/storage/test_checkpoint.py tests/storage/test_metrics.py tests/tasks/mazes/test_tasks.py tests/test_cli.py \
 	tests/training/test_collect.py tests/training/test_diagnostics.py
 
-.PHONY: setup demo check test lint clean
+.PHONY: setup demo check test lint docs clean
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed: call 'make $(MAKECMDGOALS) PYTHON=/path/to/python3.11'"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[robots,report,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[robots,report,docs,dev]'
 	touch $(STAMP)
 
 # Learn the zigzag maze from examples alone: a few minutes on two cores, then a picture. Figures of the paper: mural figure all.
@@ -43,5 +43,9 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The site, into site/. A page, link or anchor that is not there stops it.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 clean:
-	rm -rf $(VENV) demo .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) demo site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
