@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mural.nml import MetaNMLClassifier
-from mural.study.figures import meta_nml, scenes, shaping
+from mural.study.figures import default, meta_nml, scenes, shaping
 from mural.study.figures.picture import Ask
 from mural.study.maze_data import zigzag_data
 
@@ -71,3 +71,14 @@ def test_scenes():
     layout = scenes.double_layout(Ask())
     assert len(layout.data["examples"]) == len(layout.data["hidden"]) == 5
     assert (layout.data["examples"][:, 0] < 0).all()  # on the left; the hidden rewards are on the right
+
+
+def test_the_rules_of_the_default():
+    """Each panel shows what its rule is for."""
+    pytest.importorskip("mujoco")
+    data = default.default(Ask()).data
+    assert data["noise"]["correlated"] > data["noise"]["white"]
+    assert data["units"]["ball z"] == max(data["units"].values())  # nobody has lifted it
+    assert data["spared"]["spared"] > data["spared"]["held against it"]
+    assert data["coreset"]["bright"] < data["random draw"]["bright"]
+    assert data["ranks"]["half by rank"] > data["ranks"]["uniform"]

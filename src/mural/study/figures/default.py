@@ -1,0 +1,205 @@
+"""The rules of the default, each in a picture: noise, units, width, log-odds, spared visits, coreset, draws by rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from mural.nml import kernel
+from mural.nml.weights import Data
+from mural.rewards import dataset, metric
+from mural.rewards.base import STATES, Experience, Problem, Recent
+from mural.show.axes import furnish
+from mural.study.figures.maze_axes import PLANE, map_points
+from mural.study.figures.picture import PAGE, Ask, Drawn, sheet
+from mural.study.maze_data import HORIZON, zigzag_data
+from mural.tasks import make
+from mural.tasks.mazes.layouts import ZIGZAG
+from mural.training.collect import Noise, random_actions
+from mural.training.compiled import by_rank
+
+Floats = NDArray[np.floating]
+OLD, NEW = "#0072B2", "#D55E00"
+POINTS = 200  # of D's visited states, so few that one sees what is left out
+DRAWS = 400
+
+
+def default(ask: Ask) -> Drawn:
+    """Draw them all."""
+    figure = sheet(PAGE, 3.9)
+    axes = figure.subplots(2, 4).flat
+    panels: tuple[Callable[[Any, int], dict[str, Any]], ...] = (
+        noise, units, width, log_odds, spared, partial(holes, core=False), partial(holes, core=True), ranks,
+    )  # fmt: skip
+    names = ("noise", "units", "width", "log-odds", "spared", "random draw", "coreset", "ranks")
+    data = {name: panel(ax, ask.seed) for name, panel, ax in zip(names, panels, axes, strict=True)}
+    for ax in axes:
+        ax.title.set_fontsize(7)
+    by_chance, chosen = data["random draw"]["bright"], data["coreset"]["bright"]
+    said = (
+        f"random episodes get {data['noise']['correlated']:.1f} away from the start with correlated noise and "
+        f"{data['noise']['white']:.1f} with white noise; {POINTS} random points leave {by_chance:.0%} of the visited "
+        f"states as bright as the unknown, a coreset {chosen:.0%}"
+    )
+    return Drawn(figure, data, said, f"made from scratch with seed {ask.seed}")
+
+
+def noise(ax: Any, seed: int) -> dict[str, Any]:
+    """Random episodes with white and with correlated noise."""
+    reach = {}
+    for name, correlation, colour in (("white", 0.0, OLD), ("correlated", 0.7, NEW)):
+        act = random_actions(Noise(np.random.default_rng(seed), 6, 2, correlation))
+        xy = np.repeat(np.asarray([ZIGZAG.start], dtype=float), 6, axis=0)
+        paths = [xy]
+        for _ in range(HORIZON):
+            xy = ZIGZAG.move(xy, act(np.zeros((6, 0), np.float32), np.zeros((6, 0), np.float32)).astype(float))
+            paths.append(xy)
+        walked = np.stack(paths)
+        ax.plot(walked[..., 0], walked[..., 1], color=colour, lw=0.6, label=[name] + [None] * 5)
+        reach[name] = float(np.linalg.norm(walked - walked[0], axis=-1).max(axis=0).mean())
+    furnish(ax, PLANE, "noise that gets somewhere")
+    ax.legend(loc="lower right", fontsize=5)
+    return reach
+
+
+def units(ax: Any, seed: int) -> dict[str, Any]:
+    """What a centimetre of each number of the pick task counts for, before anything was lifted."""
+    task = make("sawyer-pick")
+    try:
+        act = random_actions(Noise(np.random.default_rng(seed), 1, task.action_space.shape[0], 0.7))
+        rows = [task.reset(seed=seed)[0]]
+        rows += [
+            task.step(act(np.zeros((1, 0), np.float32), np.zeros((1, 0), np.float32))[0])[0] for _ in range(HORIZON)
+        ]
+        examples = task.success_examples(100, seed)
+    finally:
+        task.close()
+    seen = jnp.asarray(np.stack(rows), jnp.float32)
+    slow = metric.slowness(seen)
+    _, scale = metric.spread(seen, jnp.asarray(examples, jnp.float32), slow)
+    counts = 0.01 / np.asarray(scale)
+    names = ["hand x", "hand y", "hand z", "ball x", "ball y", "ball z", "grip"]
+    ax.bar(names, counts, color=[OLD] * 3 + [NEW] * 3 + [OLD])
+    ax.tick_params(axis="x", rotation=60)
+    ax.set(title="what a centimetre counts for")
+    return dict(zip(names, counts.tolist(), strict=True))
+
+
+def visited(seed: int) -> tuple[Floats, Floats]:
+    """States of half a maze and examples, as the metric scales them."""
+    data = zigzag_data(seed)
+    centre, scale = metric.spread(jnp.asarray(data.visits), jnp.asarray(data.examples), jnp.zeros(2))
+    return tuple(np.asarray((x - centre) / scale, np.float32) for x in (data.visits, data.examples))  # type: ignore[return-value]
+
+
+def lambda_of(states: Floats) -> float:
+    """λ: the usual distance to the tenth neighbour."""
+    return float(np.median(kernel.neighbour_distance(jnp.asarray(states), jnp.asarray(states), metric.NEIGHBOUR)))
+
+
+def width(ax: Any, seed: int) -> dict[str, Any]:
+    """Distances to the tenth neighbour, and their median."""
+    states, _ = visited(seed)
+    away = np.asarray(kernel.neighbour_distance(jnp.asarray(states), jnp.asarray(states), metric.NEIGHBOUR))
+    ax.hist(away, bins=40, range=(0, float(np.quantile(away, 0.98))), color=OLD)
+    ax.axvline(lambda_of(states), color=NEW)
+    ax.set(title="λ: to the tenth neighbour", xlabel="distance in the metric", yticks=[])
+    return {"lambda": lambda_of(states)}
+
+
+def line(goal: Floats) -> tuple[Floats, Floats]:
+    """Places on a line through the examples' middle, and how far they are from it."""
+    along = np.linspace(-1.5, 1.5, 121, dtype=np.float32)
+    return along, goal.mean(axis=0)[None] + along[:, None] * np.array([[1.0, 0.0]], np.float32)
+
+
+def reward(data: Data, places: Floats, spread: float) -> Floats:
+    """Log-odds of success by kernel counts, over ten."""
+    log_p = kernel.log_likelihoods(data, jnp.asarray(places, jnp.float32), spread)
+    return 0.1 * np.asarray(log_p[:, 1] - log_p[:, 0])
+
+
+def drawn(states: Floats, examples: Floats, seed: int, **how: Any) -> Data:
+    """D of these states."""
+
+    def draw(n: int, key: jax.Array, names: tuple[str, ...]) -> tuple[jax.Array, ...]:
+        return (jnp.asarray(states)[jax.random.randint(key, (n,), 0, len(states))],)
+
+    def nobody(*args: Any) -> Any:
+        raise NotImplementedError
+
+    recent = Recent({STATES: jnp.asarray(states)})
+    experience = Experience(len(states), draw, recent, nobody, nobody, width=lambda_of(states))
+    problem = Problem(2, 2, examples)
+    return dataset.draw(
+        problem, experience, how.pop("negatives", 768), 256, counts=True, key=jax.random.key(seed), **how
+    )
+
+
+def log_odds(ax: Any, seed: int) -> dict[str, Any]:
+    """p and its log-odds across the examples: one has a flat top."""
+    states, examples = visited(seed)
+    data = drawn(states, examples, seed, spare=True, core=True)
+    along, places = line(examples)
+    odds = 10 * reward(data, places, lambda_of(states))
+    ax.plot(along, 1 / (1 + np.exp(-odds)), color=OLD, label="p")
+    ax.plot(along, 0.1 * odds, color=NEW, label="log-odds / 10")
+    ax.set(title="a reward with a peak", xlabel="distance from the goal")
+    ax.legend(fontsize=5, loc="upper left")
+    return {"highest": float(0.1 * odds.max())}
+
+
+def spared(ax: Any, seed: int) -> dict[str, Any]:
+    """The reward across the examples after 2,000 visits to them."""
+    states, examples = visited(seed)
+    rng = np.random.default_rng(seed)
+    there = examples[rng.integers(0, len(examples), 2000)] + rng.normal(0, 0.02, (2000, 2)).astype(np.float32)
+    states = np.concatenate([states, there]).astype(np.float32)
+    along, places = line(examples)
+    top = {}
+    for name, spare, colour in (("held against it", False, OLD), ("spared", True, NEW)):
+        found = reward(drawn(states, examples, seed, spare=spare, core=True), places, lambda_of(states))
+        ax.plot(along, found, color=colour, label=name)
+        top[name] = float(found.max())
+    ax.set(title="2,000 visits to the goal", xlabel="distance from the goal", ylabel="reward")
+    ax.legend(fontsize=5, loc="upper left")
+    return top
+
+
+def holes(ax: Any, seed: int, core: bool) -> dict[str, Any]:
+    """The reward map by few points, drawn at random or chosen as a coreset."""
+    data = zigzag_data(seed)
+    centre, scale = metric.spread(jnp.asarray(data.visits), jnp.asarray(data.examples), jnp.zeros(2))
+    states, examples = visited(seed)
+    few = drawn(states, examples, seed, spare=True, core=core, negatives=POINTS)
+    spread = lambda_of(states)
+    places = np.asarray((map_points() - centre) / scale, np.float32)
+    side = round(len(places) ** 0.5)
+    image = reward(few, places, spread).reshape(side, side).T
+    ax.imshow(image, origin="lower", extent=PLANE.extent, vmin=-0.5, vmax=0.5)
+    furnish(ax, PLANE, f"{POINTS} points: {'coreset' if core else 'random draw'}")
+    return {"bright": float(np.mean(reward(few, states, spread) > -0.05))}
+
+
+def ranks(ax: Any, seed: int) -> dict[str, Any]:
+    """Which transitions a batch holds: uniformly, and half of them by the rank of the reward."""
+    data = zigzag_data(seed)
+    states, examples = visited(seed)
+    rewards = reward(drawn(states, examples, seed, spare=True, core=True), states, lambda_of(states))
+    ranked = np.asarray(by_rank(jnp.asarray(rewards), jnp.ones(len(rewards), bool)))
+    rng = np.random.default_rng(seed)
+    mean = {}
+    for name, rich, colour, size in (("uniform", 0.0, OLD, 5), ("half by rank", 0.5, NEW, 2)):
+        chance = (1 - rich) / len(ranked) + rich * ranked
+        chosen = rng.choice(len(ranked), DRAWS, p=chance / chance.sum())
+        ax.scatter(*data.visits[chosen].T, s=size, color=colour, linewidths=0, label=name)
+        mean[name] = float(rewards[chosen].mean())
+    furnish(ax, PLANE, f"{DRAWS} draws of a batch")
+    ax.legend(loc="lower right", fontsize=5, markerscale=2)
+    return mean
