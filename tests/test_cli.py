@@ -89,4 +89,4 @@ def test_examples_of_ones_own_are_checked_and_drawn(capsys, tmp_path):
     np.savetxt(path, np.tile([[-0.5, 0.0]], (3, 1)), delimiter=",")
     said = run(capsys, *check)
     assert "warning: there are only 3 success examples" in said
-    assert "states in which episodes started" in said
+    assert "2 of 3 success examples (67%) repeat others" in said
