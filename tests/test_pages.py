@@ -88,4 +88,6 @@ def test_the_site_builds_without_a_warning(tmp_path):
         warnings.simplefilter("ignore")  # of other people's plugins; those of the pages are errors by `strict`
         config = load_config(str(ROOT / "mkdocs.yml"), site_dir=str(tmp_path / "site"))
         mkdocs.build(config)
-    assert "learn(" in (tmp_path / "site" / "reference" / "index.html").read_text()
+    reference = (tmp_path / "site" / "reference" / "index.html").read_text()
+    assert 'id="mural.api.Agent.learn"' in reference
+    assert "<p>of everything; None: 0.</p>" in reference  # the words of `seed` are its description, not its type
