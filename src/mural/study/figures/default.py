@@ -33,7 +33,7 @@ DRAWS = 400
 def default(ask: Ask) -> Drawn:
     """Draw them all."""
     figure = sheet(PAGE, 3.9)
-    axes = figure.subplots(2, 4).flat
+    axes = list(figure.subplots(2, 4).flat)
     panels: tuple[Callable[[Any, int], dict[str, Any]], ...] = (
         noise, units, width, log_odds, spared, partial(holes, core=False), partial(holes, core=True), ranks,
     )  # fmt: skip
