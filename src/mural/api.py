@@ -25,8 +25,9 @@ from mural.show.snapshots import Pictures
 from mural.storage.folder import HELD_OUT, RunFolder, RunFolderError
 from mural.training.callbacks import Display, KeepBest, Silent, StopAtSuccess, TerminationNotice, as_list
 from mural.training.export import export_policy
+from mural.training.failures import Row
 from mural.training.recorder import Recorder
-from mural.training.run import Row, Run
+from mural.training.run import Run
 from mural.training.train import train
 
 # What a run is: another value of these would make it another run.

@@ -19,8 +19,8 @@ from mural.storage import checkpoint
 from mural.storage.folder import RunFolder, RunningError
 from mural.training.callbacks import Silent
 from mural.training.collect import EnvironmentFailure
+from mural.training.failures import BrokenOffError, DivergenceError
 from mural.training.recorder import UnsavedError, save_elsewhere
-from mural.training.run import BrokenOffError, DivergenceError
 from tests.training import small
 
 COMPILED: list[str] = []

@@ -6,8 +6,9 @@ import math
 from pathlib import Path
 
 from mural.training.callbacks import Say
+from mural.training.failures import Row
 from mural.training.recorder import Recorder
-from mural.training.run import Row, Run
+from mural.training.run import Run
 
 MOMENTS = 30  # maps of a run, about, however long it is: the slider of `mural report`
 

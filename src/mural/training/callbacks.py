@@ -23,7 +23,8 @@ from mural.settings.stopping import succeeded
 from mural.storage import checkpoint
 from mural.storage.folder import RunFolder
 from mural.training.export import export_policy
-from mural.training.run import Row, Run
+from mural.training.failures import Row
+from mural.training.run import Run
 
 HOOKS = ("on_start", "on_epoch", "on_failure", "on_end")
 Say = Callable[[str], None]

@@ -14,7 +14,8 @@ from mural.storage import checkpoint, disk
 from mural.storage import metrics as metrics_file
 from mural.storage.folder import RunFolder, alone
 from mural.training.callbacks import Say
-from mural.training.run import DivergenceError, Row, Run
+from mural.training.failures import DivergenceError, Row
+from mural.training.run import Run
 
 
 class UnsavedError(MuralError, RuntimeError):

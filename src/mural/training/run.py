@@ -19,7 +19,6 @@ from mural.agent import view as views
 from mural.agent.policy import NumpyPolicy
 from mural.agent.replay import COLUMNS, Rows
 from mural.agent.sac import SACState
-from mural.errors import MuralError
 from mural.inputs.world import World, require
 from mural.nml.mlp import Params
 from mural.rewards import Experience, NotOfStatesError, find_method, total
@@ -38,29 +37,11 @@ from mural.training.collect import (
 )
 from mural.training.diagnostics import Diagnostics
 from mural.training.evaluate import evaluate
+from mural.training.failures import ADVICE, BrokenOffError, DivergenceError, Row, require_finite
 from mural.training.snapshot import Groups
 
 BLOCK = 4096  # transitions per labelling call
 FORGOTTEN = 0.2  # of what earlier epochs say about how often success is found
-
-ADVICE = (
-    "The last good checkpoint is kept; go on from it with smaller steps "
-    "(`mural resume RUN --set sac.learning_rate=1e-4`) or smaller scales of the reward"
-)
-
-Row = dict[str, Any]
-
-
-class DivergenceError(MuralError, RuntimeError):
-    """A loss or a reward is no longer finite."""
-
-    def __init__(self, message: str, row: Row) -> None:
-        super().__init__(message)
-        self.row = row
-
-
-class BrokenOffError(MuralError, RuntimeError):
-    """An epoch was not finished, so what is in memory is no state to go on from."""
 
 
 class Run:
@@ -147,7 +128,7 @@ class Run:
             raise DivergenceError(f"epoch {row['epoch']}: {error}. {ADVICE}", row) from error
         row |= self.diagnostics.alarm(row)
         row = {name: value.item() if hasattr(value, "item") else value for name, value in row.items()}
-        self._check(row)
+        require_finite(row)
         self.timing["total"] = time.perf_counter() - begun
         self.midway = False
         return row
@@ -277,17 +258,6 @@ class Run:
         result = function(*args, **kwargs)
         self.timing[phase] = self.timing.get(phase, 0.0) + time.perf_counter() - begun
         return result
-
-    def _check(self, row: Row) -> None:
-        wrong = [name for name, value in row.items() if isinstance(value, float) and math.isinf(value)]
-        wrong += [
-            name for name in ("sac/critic_loss", "sac/policy_loss", "reward/mean") if math.isnan(row.get(name, 0.0))
-        ]
-        if wrong:
-            raise DivergenceError(
-                f"epoch {row['epoch']}: {', '.join(wrong)} is no longer finite. {ADVICE}",
-                row,
-            )
 
     def _require_whole(self) -> None:
         if self.midway:

@@ -9,7 +9,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from mural.training.callbacks import Display, Say, Silent, call
-from mural.training.run import Row, Run
+from mural.training.failures import Row
+from mural.training.run import Run
 
 
 def train(run: Run, callbacks: Sequence[Any], display: Display | None = None) -> list[Row]:
