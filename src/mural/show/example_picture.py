@@ -44,7 +44,7 @@ def draw_examples(
         for place, value, side in ((-0.02, low[i], "right"), (1.02, high[i], "left")):
             strips.text(place, i, f"{value:.3g}", ha=side, va="center", fontsize=7)
     strips.set_yticks(range(shown), names[:shown], fontsize=8)
-    strips.tick_params(axis="y", length=0, pad=28)
+    strips.tick_params(axis="y", length=0, pad=44)
     strips.set(xlim=(-0.03, 1.03), ylim=(shown - 0.4, -0.7), xticks=[])
     strips.set_title(
         title if shown == len(names) else f"{title} (the first {shown} of {len(names)} columns)", fontsize=10
