@@ -18,6 +18,7 @@ from mural.cli.report import Report
 from mural.cli.runs import Eval, Policy, Watch
 from mural.cli.sweep import SweepCommand, with_verb
 from mural.cli.training import INTERRUPTED, Resume, Train, train
+from mural.cli.zoo import Zoo
 from mural.errors import MuralError
 
 MISUSED, BROKEN = 2, 1  # exit codes: the user can do something about it; only we can
@@ -33,6 +34,7 @@ class Mural:
         | Annotated[Eval, tyro.conf.subcommand("eval")]
         | Annotated[Watch, tyro.conf.subcommand("watch")]
         | Annotated[Policy, tyro.conf.subcommand("policy")]
+        | Annotated[Zoo, tyro.conf.subcommand("zoo")]
         | Annotated[Report, tyro.conf.subcommand("report")]
         | Annotated[Tasks, tyro.conf.subcommand("tasks")]
         | Annotated[Methods, tyro.conf.subcommand("methods")]
