@@ -14,6 +14,7 @@ from mural.cli.bench import Bench
 from mural.cli.figures import Claims, Figure, Table
 from mural.cli.info import Info
 from mural.cli.lists import CheckExamples, Examples, Methods, Tasks
+from mural.cli.pages import Results
 from mural.cli.report import Report
 from mural.cli.runs import Eval, Policy, Watch
 from mural.cli.sweep import SweepCommand, with_verb
@@ -43,6 +44,7 @@ class Mural:
         | Annotated[SweepCommand, tyro.conf.subcommand("sweep")]
         | Annotated[Table, tyro.conf.subcommand("table")]
         | Annotated[Claims, tyro.conf.subcommand("claims")]
+        | Annotated[Results, tyro.conf.subcommand("results")]
         | Annotated[Bench, tyro.conf.subcommand("bench")]
         | Annotated[Info, tyro.conf.subcommand("info")]
     )
