@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ from mural.agent import replay as replay_buffer
 from mural.agent.policy import save_policy
 from mural.errors import MuralError
 from mural.rewards.outcome import OutcomeReward
+from mural.settings.config import to_dict
 from mural.training.run import Run
 
 
@@ -37,7 +37,7 @@ def export_reward(run: Run, path: str | Path, memory: int = 4096) -> None:
     OutcomeReward.learned(
         run.world.examples.states,
         run.config.method,
-        dataclasses.asdict(run.config.reward),
+        to_dict(run.config)["reward"],
         run.parts,
         seen[kept][:, list(run.world.columns)],
         seed=run.config.seed,

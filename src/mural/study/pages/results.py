@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from mural.errors import MuralError, did_you_mean
-from mural.study.claims import CLAIMS, Claim, Evidence, Finding, Verdict, judge
+from mural.study.claims import CLAIMS, judge
+from mural.study.claims.base import Claim, Evidence, Finding, Verdict
 from mural.study.results import commit
 from mural.study.runs import COMPARISON, Group, Result, Runs, Where, available
 from mural.study.sweep import spec
