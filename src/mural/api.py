@@ -24,7 +24,7 @@ from mural.settings.config import ConfigError, RunConfig, overlay, validate
 from mural.show.snapshots import Pictures
 from mural.storage.folder import HELD_OUT, RunFolder, RunFolderError
 from mural.training.callbacks import Display, KeepBest, Silent, StopAtSuccess, TerminationNotice, as_list
-from mural.training.export import export_policy
+from mural.training.export import export_policy, export_reward
 from mural.training.failures import Row
 from mural.training.recorder import Recorder
 from mural.training.run import Run
@@ -242,6 +242,10 @@ class Agent:
     def export_policy(self, path: str | Path) -> None:
         """A small file that `mural.load_policy` runs with NumPy alone."""
         export_policy(self.run, path)
+
+    def export_reward(self, path: str | Path) -> None:
+        """A file that `mural.OutcomeReward.load` reads, for methods whose reward is one of states."""
+        export_reward(self.run, path)
 
     def close(self) -> None:
         """Close the environments that this agent made."""

@@ -10,6 +10,7 @@ is NaN breaks every limit, written or not.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import types
 import typing
@@ -43,10 +44,13 @@ NotNegativeFloat = Annotated[float, NOT_NEGATIVE]
 Share = Annotated[float, SHARE]
 Widths = tuple[PositiveInt, ...]
 
+# Reading annotations is most of the work, and a sweep checks hundreds of settings.
+_hints: Callable[[Any], dict[str, Any]] = functools.cache(functools.partial(typing.get_type_hints, include_extras=True))
+
 
 def broken(settings: Any, where: str = "") -> Iterator[tuple[str, Any, str]]:
     """Dotted name, value and "it must …" of each setting of a dataclass, and of those that it holds, that is wrong."""
-    hints = typing.get_type_hints(type(settings), include_extras=True)
+    hints = _hints(type(settings))
     for field in dataclasses.fields(settings):
         value, name = getattr(settings, field.name), f"{where}{field.name}"
         if dataclasses.is_dataclass(value):

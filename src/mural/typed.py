@@ -6,14 +6,17 @@ Every room that has settings stands on this; it knows none of them.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import numpy as np
 
 from mural.errors import MuralError, nearest
+
+_hints: Callable[[Any], dict[str, Any]] = functools.cache(typing.get_type_hints)  # most of the work of `build`
 
 
 class ConfigError(MuralError, ValueError):
@@ -33,7 +36,7 @@ def merge(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def build(base: Any, values: Mapping[str, Any], where: str = "") -> Any:
     """A dataclass with some values replaced, within dataclasses that it holds one by one; checked by annotations."""
-    hints = typing.get_type_hints(type(base))
+    hints = _hints(type(base))
     known = {f.name for f in dataclasses.fields(base) if f.init}
     changes = {}
     for name, value in values.items():

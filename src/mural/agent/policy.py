@@ -19,10 +19,16 @@ from numpy.typing import ArrayLike, NDArray
 
 try:
     from mural.errors import MuralError
+    from mural.zoo import POLICY, located
 except ImportError:  # this file alone was copied to a robot
+    POLICY = "policy.npz"
 
     class MuralError(Exception):  # type: ignore[no-redef]
         """Stands in for the base class of the package's errors."""
+
+    def located(path: str | os.PathLike[str], file: str) -> Path:
+        """There is no zoo on a robot: any path as it is."""
+        return Path(path)
 
 
 LOG_STD_MIN = -10.0
@@ -206,8 +212,8 @@ def save_policy(
 
 
 def load_policy(path: str | Path) -> LoadedPolicy:
-    """Read what `save_policy` wrote. The file is data: nothing in it is run."""
-    path = Path(path)
+    """Read what `save_policy` wrote, or a policy of the zoo (`zoo:NAME`). The file is data: nothing in it is run."""
+    path = located(path, POLICY)
     if not path.is_file():
         raise PolicyFileError(f"there is no policy file {path}; `mural policy export RUN` writes one")
     try:

@@ -14,10 +14,12 @@ from mural.cli.bench import Bench
 from mural.cli.figures import Claims, Figure, Table
 from mural.cli.info import Info
 from mural.cli.lists import CheckExamples, Examples, Methods, Tasks
+from mural.cli.pages import Results
 from mural.cli.report import Report
 from mural.cli.runs import Eval, Policy, Watch
 from mural.cli.sweep import SweepCommand, with_verb
 from mural.cli.training import INTERRUPTED, Resume, Train, train
+from mural.cli.zoo import Zoo
 from mural.errors import MuralError
 
 MISUSED, BROKEN = 2, 1  # exit codes: the user can do something about it; only we can
@@ -33,6 +35,7 @@ class Mural:
         | Annotated[Eval, tyro.conf.subcommand("eval")]
         | Annotated[Watch, tyro.conf.subcommand("watch")]
         | Annotated[Policy, tyro.conf.subcommand("policy")]
+        | Annotated[Zoo, tyro.conf.subcommand("zoo")]
         | Annotated[Report, tyro.conf.subcommand("report")]
         | Annotated[Tasks, tyro.conf.subcommand("tasks")]
         | Annotated[Methods, tyro.conf.subcommand("methods")]
@@ -41,6 +44,7 @@ class Mural:
         | Annotated[SweepCommand, tyro.conf.subcommand("sweep")]
         | Annotated[Table, tyro.conf.subcommand("table")]
         | Annotated[Claims, tyro.conf.subcommand("claims")]
+        | Annotated[Results, tyro.conf.subcommand("results")]
         | Annotated[Bench, tyro.conf.subcommand("bench")]
         | Annotated[Info, tyro.conf.subcommand("info")]
     )

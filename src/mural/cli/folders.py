@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from mural.errors import MuralError, did_you_mean
+from mural.zoo import find, is_zoo
 
 if TYPE_CHECKING:
     from mural.api import Agent
@@ -38,6 +39,8 @@ def quoted(path: Path) -> str:
 
 def find_run(name: Path) -> Path:
     """The folder of a run: a path, or the name of one in runs/."""
+    if is_zoo(name):
+        raise NoRunError(f"{find(name)} is a trained policy without its run: `mural eval {name}` plays it")
     for path in (name, RUNS / name):
         if (path / "config.json").is_file():
             return path

@@ -14,17 +14,19 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 
 from mural.cli.folders import Imports, NoRunError, find_run, load_agent, require_trained
+from mural.cli.zoo import evaluated
 from mural.errors import ArgumentError
+from mural.zoo import is_zoo
 
 RunDir = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(name="run", metavar="RUN")]
 
 
 @dataclass
 class Eval:
-    """Run the policy of a run with its most likely actions."""
+    """Run the policy of a run, or of the zoo, with its most likely actions."""
 
     run_dir: RunDir
-    """Folder of the run, or its name in runs/."""
+    """Folder of the run, its name in runs/, or zoo:NAME (`mural zoo list`)."""
     episodes: int = 20
     """How many episodes."""
     best: bool = False
@@ -45,15 +47,15 @@ class Eval:
         for name, count in {"--episodes": self.episodes, "--video-episodes": self.video_episodes}.items():
             if count < 1:
                 raise ArgumentError(f"{name} is {count}; it must be at least 1")
+        if is_zoo(self.run_dir):
+            if self.best or self.picture is not None:
+                raise ArgumentError("--best and --picture need the folder of a run: the zoo keeps only its policy")
+            self._print(evaluated(str(self.run_dir), self.episodes, self.video, self.video_episodes))
+            return
         path = find_run(self.run_dir)
         agent = load_agent(path, self.imports, best=self.best)
         require_trained(agent, path)
-        row = {"run": str(path), "step": agent.steps, "episodes": self.episodes, **agent.evaluate(self.episodes)}
-        if self.json:
-            print(json.dumps(row), flush=True)
-        else:
-            for name, value in row.items():
-                print(f"{name.replace('_', ' '):<14} {format(value, '.4g') if isinstance(value, float) else value}")
+        self._print({"run": str(path), "step": agent.steps, "episodes": self.episodes, **agent.evaluate(self.episodes)})
         console = Console(stderr=True)
         if self.picture is not None:
             from mural.show.pictures import final_picture
@@ -67,6 +69,13 @@ class Eval:
                 record(agent.run, self.video, self.video_episodes)
             console.print(f"{self.video}")
         agent.close()
+
+    def _print(self, row: dict[str, Any]) -> None:
+        if self.json:
+            print(json.dumps(row), flush=True)
+            return
+        for name, value in row.items():
+            print(f"{name.replace('_', ' '):<14} {format(value, '.4g') if isinstance(value, float) else value}")
 
 
 @dataclass
@@ -123,7 +132,7 @@ class Show:
     """Describe the observations and actions of an exported policy."""
 
     file: Annotated[Path, tyro.conf.Positional]
-    """The .npz file."""
+    """The .npz file, or zoo:NAME."""
 
     def run(self) -> None:
         """Load with NumPy alone and describe."""

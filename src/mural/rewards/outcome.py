@@ -25,6 +25,7 @@ from mural.rewards.base import STATES, Experience, NMLPart, NotOfStatesError, Pr
 from mural.rewards.metric import Units
 from mural.rewards.states import Floats, Memory, checked_states
 from mural.typed import ConfigError, build, convert, merge, plain
+from mural.zoo import REWARD, located
 
 FORMAT = 1
 FEW = 8  # states per compiled call, for those who ask for one after the other
@@ -154,22 +155,46 @@ class OutcomeReward:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """A reward as `save` wrote it: it goes on as if it had never been away."""
-        arrays = _read(Path(path))
+        """A reward as `save` wrote it, or one of the zoo (`zoo:NAME`): it goes on as if it had never been away."""
+        arrays = _read(located(path, REWARD))
         try:
             about = json.loads(str(arrays["about"]))
             method, config = find_method(about["method"]), about["config"]
             reward = cls(arrays["examples"], method.name, config, about["seed"], about["memory"], about["units"])
-            reward._memory.seen, reward.updates = int(about["seen"]), int(about["updates"])
-            remembered, visited = reward._memory.states[: reward._memory.held], arrays["visited"]
-            if visited.shape != remembered.shape or not np.isfinite(visited).all():
-                raise RewardFileError(f"it remembers states {visited.shape}, and {about['seen']} were seen")
-            remembered[:] = visited
             leaves = {name.removeprefix("parts."): leaf for name, leaf in arrays.items() if name.startswith("parts.")}
-            reward._parts = trees.restore(reward._parts, leaves)
+            return reward._with(leaves, arrays["visited"], int(about["seen"]), int(about["updates"]))
         except (KeyError, TypeError, ValueError) as error:
             raise RewardFileError(f"{path} holds no reward that this program can go on with: {error}") from error
-        return reward
+
+    @classmethod
+    def learned(
+        cls,
+        examples: ArrayLike,
+        method: str,
+        config: Mapping[str, Any],
+        parts: Mapping[str, Any],
+        visited: ArrayLike,
+        *,
+        seed: int,
+        units: Units,
+        updates: int,
+        seen: int,
+        memory: int,
+    ) -> Self:
+        """A reward that was learned elsewhere, by a training run: its parts, and of the `seen` states `memory` ones."""
+        reward = cls(examples, method, config, seed, memory, units)
+        leaves = trees.flatten({name: parts[name] for name in reward._parts})
+        return reward._with(leaves, np.asarray(visited, np.float32), seen, updates)
+
+    def _with(self, leaves: Mapping[str, NDArray[Any]], visited: NDArray[Any], seen: int, updates: int) -> Self:
+        """This reward with everything that it learned."""
+        self._memory.seen, self.updates = seen, updates
+        remembered = self._memory.states[: self._memory.held]
+        if visited.shape != remembered.shape or not np.isfinite(visited).all():
+            raise RewardFileError(f"it remembers states {visited.shape}, and {seen} were seen")
+        remembered[:] = visited
+        self._parts = trees.restore(self._parts, leaves)
+        return self
 
     def __repr__(self) -> str:
         m, d = self._problem.examples.shape

@@ -17,8 +17,8 @@ from mural.atomic import replacing
 from mural.errors import MuralError
 from mural.inputs import world as worlds
 from mural.inputs.spaces import Env
-from mural.training.collect import seeds
 from mural.training.evaluate import episode
+from mural.training.player import Player
 from mural.training.run import Run
 
 Frame = NDArray[np.uint8]
@@ -29,7 +29,9 @@ class VideoError(MuralError, RuntimeError):
     """There can be no video: of this environment, in this format, or without a package. The message says which."""
 
 
-def record(run: Run, path: str | Path, episodes: int = 3, progress: Callable[[int], None] = lambda done: None) -> Path:
+def record(
+    played: Run | Player, path: str | Path, episodes: int = 3, progress: Callable[[int], None] = lambda done: None
+) -> Path:
     """Film the first episodes of an evaluation. `progress` is called with the number of episodes that are done."""
     path = Path(path)
     write = {".mp4": _write_mp4, ".gif": _write_gif}.get(path.suffix.lower())
@@ -37,14 +39,15 @@ def record(run: Run, path: str | Path, episodes: int = 3, progress: Callable[[in
         raise VideoError(f"{path.name}: a video is an .mp4 or a .gif file")
     if episodes < 1:
         raise VideoError(f"{episodes} episodes make no video; at least one is needed")
-    with closing(filmable(run)) as env, replacing(path) as scratch:
-        write(scratch, _frames(run, env, episodes, progress), int(env.metadata.get("render_fps") or FPS))
+    player = Player.of(played) if isinstance(played, Run) else played
+    with closing(filmable(player)) as env, replacing(path) as scratch:
+        write(scratch, _frames(player, env, episodes, progress), int(env.metadata.get("render_fps") or FPS))
     return path
 
 
-def filmable(run: Run) -> Env:
-    """The run's environment made anew, so that it returns its pictures."""
-    first, name = run.world.envs[0], run.config.task
+def filmable(player: Player) -> Env:
+    """The player's environment made anew, so that it returns its pictures."""
+    first, name = player.env, player.task
     spec = first.spec
     how = 'it has to offer render_mode="rgb_array"'
     if spec is None:
@@ -57,10 +60,10 @@ def filmable(run: Run) -> Env:
         raise VideoError(f"{name} cannot render: {error}") from error
 
 
-def _frames(run: Run, env: Env, episodes: int, progress: Callable[[int], None]) -> Iterator[Frame]:
-    for done, seed in enumerate(seeds(run.config.seed, 0, 3, count=episodes), start=1):
+def _frames(player: Player, env: Env, episodes: int, progress: Callable[[int], None]) -> Iterator[Frame]:
+    for done, seed in enumerate(player.starts(episodes), start=1):
         seen: list[Frame] = []
-        episode(env, run.world.spaces, run.policy, seed, run.epoch_steps, lambda e, seen=seen: seen.append(_frame(e)))  # type: ignore[misc]
+        episode(env, player.spaces, player.policy, seed, player.longest, lambda e, seen=seen: seen.append(_frame(e)))  # type: ignore[misc]
         yield from seen
         yield _frame(env)
         progress(done)

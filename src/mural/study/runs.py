@@ -140,14 +140,8 @@ class Runs:
 
 def gather(needed: Iterable[Group], where: Where, *, what: str, partial: bool = False) -> Runs:
     """The finished runs of these groups; a `MissingRunsError` if one has none, unless `partial`."""
-    needed = list(needed)
-    loaded = {study: where.load(study) for study in dict.fromkeys(group.study for group in needed)}
-    found: dict[Group, list[Result]] = {}
-    for group in needed:
-        runs = [run for run in loaded[group.study] if belongs(run, group)]
-        if runs:
-            found[group] = sorted({run["seed"]: run for run in runs}.values(), key=lambda run: run["seed"])
-    missing = [group for group in needed if group not in found]
+    runs = available(needed, where)
+    found, missing = runs.by, runs.missing
     if missing and not (partial and found):
         sweeps = " and ".join(
             f"`mural sweep studies/{s}.toml`" for s in dict.fromkeys(group.study for group in missing)
@@ -155,7 +149,19 @@ def gather(needed: Iterable[Group], where: Where, *, what: str, partial: bool = 
         names = ", ".join(group.name for group in missing[:3]) + (f" and {len(missing) - 3} more" * (len(missing) > 3))
         rest = "; --partial makes do with what is there" if found else ""
         raise MissingRunsError(f"{what} has no finished runs of {names}: run {sweeps}{rest}")
-    return Runs(found, missing)
+    return runs
+
+
+def available(needed: Iterable[Group], where: Where) -> Runs:
+    """The finished runs of these groups, and the groups without any."""
+    needed = list(needed)
+    loaded = {study: where.load(study) for study in dict.fromkeys(group.study for group in needed)}
+    found: dict[Group, list[Result]] = {}
+    for group in needed:
+        runs = [run for run in loaded[group.study] if belongs(run, group)]
+        if runs:
+            found[group] = sorted({run["seed"]: run for run in runs}.values(), key=lambda run: run["seed"])
+    return Runs(found, [group for group in needed if group not in found])
 
 
 def belongs(run: Result, group: Group) -> bool:

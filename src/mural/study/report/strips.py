@@ -84,7 +84,13 @@ def first_seed(seed: str) -> int:
 
 
 def played(env: Any, policy: LoadedPolicy, seed: int) -> Strip:
-    """Run an episode; frames are drawn more seldom the longer it gets."""
+    """Run an episode, and keep a few small frames of it."""
+    kept, success = frames(env, policy, seed)
+    return Strip([(step, small(picture)) for step, picture in thinned(kept, FRAMES)], success)
+
+
+def frames(env: Any, policy: LoadedPolicy, seed: int) -> tuple[list[tuple[int, Any]], bool | None]:
+    """(step, picture) during an episode, drawn more seldom the longer it gets; and whether it ends in success."""
     obs, _ = env.reset(seed=seed)
     policy.reset()
     kept, every = [(0, frame(env))], 1
@@ -100,7 +106,7 @@ def played(env: Any, policy: LoadedPolicy, seed: int) -> Strip:
             kept, every = kept[::2] + (kept[-1:] if len(kept) % 2 == 0 else []), every * 2
         if ends:
             break
-    return Strip([(step, small(picture)) for step, picture in thinned(kept, FRAMES)], success)
+    return kept, success
 
 
 def frame(env: Any) -> Any:
