@@ -125,6 +125,10 @@ def test_each_one_still_succeeds(name):
     with playing(found.card["task"], found.policy, found.card["seed"]) as player:
         assert player.evaluate(EPISODES)["success"] >= LEAST
     assert (found.folder / "README.md").read_text() == study.page(found.card)
+    reward = mural.OutcomeReward.load(found.folder / zoo.REWARD)
+    assert len(reward.examples) == found.card["config"]["num_examples"]
+    if name == "zigzag-maze":  # compiling for each would take too long
+        assert reward(reward.examples).mean() > reward(np.array([[-3.0, -3.0], [0.0, 0.0]])).max()
 
 
 def test_the_zoo_is_small():
