@@ -25,7 +25,7 @@ class StopWhenSolved(BaseCallback):
         return success_rate(lambda obs: self.model.predict(obs, deterministic=True)[0]) < 0.9
 
 
-def main(steps: int = 10_000, more: int = 500, folder: Path | None = None) -> tuple[float, float, int]:
+def main(steps: int = 10_000, more: int = 5_000, folder: Path | None = None) -> tuple[float, float, int]:
     """Train; returns the share of successful episodes before and after the model was away, and the steps until then."""
     torch.set_num_threads(1)  # small networks: more threads only wait for each other
     reward = mural.OutcomeReward(success_examples(), method="cnml", seed=0)
@@ -43,7 +43,7 @@ def main(steps: int = 10_000, more: int = 500, folder: Path | None = None) -> tu
 
     again = SAC.load(folder / "model", env=UMaze(), device="cpu")
     again.load_replay_buffer(folder / "buffer")
-    again.learn(more, callback=OutcomeCallback(every=500), reset_num_timesteps=False)
+    again.learn(more, callback=[OutcomeCallback(every=500), StopWhenSolved()], reset_num_timesteps=False)
     after = success_rate(lambda obs: again.predict(obs, deterministic=True)[0])
     return before, after, model.num_timesteps
 

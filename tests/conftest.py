@@ -5,7 +5,10 @@ these flags: what they compute to the bit is what users compute), and all worker
 functions.
 """
 
+import gc
 import os
+from ctypes.util import find_library
+from pathlib import Path
 
 QUICK = (
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
@@ -15,11 +18,28 @@ QUICK = (
 if QUICK not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = f"{QUICK} {os.environ.get('XLA_FLAGS', '')}".strip()
 
+# Drawing without a display: chosen before anybody imports MuJoCo (the environments of others do).
+if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")) and find_library("EGL"):
+    os.environ.setdefault("MUJOCO_GL", "egl")
+
 import jax  # noqa: E402
 import matplotlib  # noqa: E402
+import pytest  # noqa: E402
 
 from mural import cache  # noqa: E402
 
 cache.enable()
 jax.config.update("jax_numpy_rank_promotion", "raise")
 matplotlib.use("Agg")
+
+MAPS = Path("/proc/self/maps")
+MANY = 20_000  # of the 65,530 pieces of memory that Linux lets a process map; XLA ends with a crash at the limit
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_executables():
+    """Let go of compiled functions when there are many: each keeps some memory mapped."""
+    yield
+    if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MANY:
+        jax.clear_caches()
+        gc.collect()

@@ -20,6 +20,7 @@ SETTINGS = {
     "sac.layer_norm": False,
     "sac.scale_inputs": False,  # so that the critics can be asked about observations as they are
     "loop.noise_correlation": 0.0,
+    "loop.rich": 0.0,
     "loop.epoch_steps": 600,
     "loop.random_steps": 600,
     "loop.replay_size": 2400,
@@ -43,9 +44,10 @@ class does_not_warn:
 
 
 def q(agent: mural.Agent, obs: float, action: float = 0.0) -> float:
-    """The critic, at an action in [−1, 1]."""
-    critic = agent.run.agent.critics[0]
-    return float(sac.q_values(critic, jnp.array([[obs]], jnp.float32), jnp.array([[action]], jnp.float32), False)[0])
+    """The critic, at an action in [−1, 1], with the base that its output is relative to."""
+    state = agent.run.agent
+    at = jnp.array([[obs]], jnp.float32), jnp.array([[action]], jnp.float32)
+    return float(state.base + sac.q_values(state.critics[0], *at, False)[0])
 
 
 def test_value_of_a_single_step():

@@ -95,7 +95,12 @@ def visited(seed: int) -> tuple[Floats, Floats]:
     """States of half a maze and examples, as the metric scales them."""
     data = zigzag_data(seed)
     centre, scale = metric.spread(jnp.asarray(data.visits), jnp.asarray(data.examples), jnp.zeros(2))
-    return tuple(np.asarray((x - centre) / scale, np.float32) for x in (data.visits, data.examples))  # type: ignore[return-value]
+    return scaled(data.visits, centre, scale), scaled(data.examples, centre, scale)
+
+
+def scaled(x: Floats, centre: jax.Array, scale: jax.Array) -> Floats:
+    """States in units of the metric."""
+    return np.asarray((x - np.asarray(centre)) / np.asarray(scale), np.float32)
 
 
 def lambda_of(states: Floats) -> float:
@@ -179,7 +184,7 @@ def holes(ax: Any, seed: int, core: bool) -> dict[str, Any]:
     states, examples = visited(seed)
     few = drawn(states, examples, seed, spare=True, core=core, negatives=POINTS)
     spread = lambda_of(states)
-    places = np.asarray((map_points() - centre) / scale, np.float32)
+    places = scaled(map_points(), centre, scale)
     side = round(len(places) ** 0.5)
     image = reward(few, places, spread).reshape(side, side).T
     ax.imshow(image, origin="lower", extent=PLANE.extent, vmin=-0.5, vmax=0.5)
