@@ -80,17 +80,18 @@ def door() -> Env:
 
 
 def door_examples(n: int, seed: int) -> np.ndarray:
-    """The hand wanders for some steps; then the door is set to an angle between 1.36 and 1.55 rad."""
+    """The hand wanders; then the door is set to an angle of 1.36 to 1.55 rad, and the latch to any: it stays turned."""
     env, rng = door(), np.random.default_rng(seed)
     hand: Any = env.unwrapped
     rows = []
     for i in range(n):
         env.reset(seed=seed + i)
         action = rng.uniform(-1, 1, env.action_space.shape)
-        for _ in range(int(rng.integers(5, 40))):
+        for _ in range(int(rng.integers(5, 80))):
             env.step(np.clip(0.7 * action + rng.normal(0, 0.3, action.shape), -1, 1))
         state = hand.get_env_state()
         state["qpos"][hand.door_hinge_addrs] = rng.uniform(1.36, 1.55)
+        state["qpos"][-1] = rng.uniform(0.0, 1.8)
         hand.set_env_state(state)
         rows.append(hand._get_obs())
     env.close()
