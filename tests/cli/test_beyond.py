@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cli.calls import failing
 
 from mural import cli
 from mural.cli.settings import leaves
@@ -21,13 +22,6 @@ TINY = [  # actions are random all the time: nothing is learned, so nothing is c
     "--steps", "100000", "--loop.random-steps", "100000", "--loop.epoch-steps", "100", "--loop.replay-size", "100000",
     "--sac.hidden", "16", "--watch.picture-every", "0", "--watch.checkpoint-every", "1000",
 ]  # fmt: skip
-
-
-def failing(capsys, *argv):
-    with pytest.raises(SystemExit) as stop:
-        cli.main(list(argv))
-    assert stop.value.code == 2
-    return capsys.readouterr().err
 
 
 @pytest.fixture
@@ -63,9 +57,9 @@ def test_errors_of_others_keep_their_trace():
 
 def test_other_peoples_environments(home, capsys):
     train = ["train", "MountainCarContinuous-v0", *TINY, "--steps", "200", "--out", "car"]
-    assert "there are no success examples" in failing(capsys, *train)
+    assert "there are no success examples" in failing(capsys, *train).err
     np.savez("wide.npz", examples=np.zeros((5, 3)))
-    assert "shape (5, 3)" in failing(capsys, *train, "--examples", "wide.npz")
+    assert "shape (5, 3)" in failing(capsys, *train, "--examples", "wide.npz").err
     np.savez("car.npz", examples=np.array([[0.5, 0.01], [0.5, 0.02], [0.5, 0.02]], np.float32))
     cli.main([*train, "--examples", "car.npz"])
     said = capsys.readouterr()
@@ -96,19 +90,19 @@ def test_a_method_of_ones_own(home, capsys):
         assert "--reward.bonus" in capsys.readouterr().out
         cli.main([*train, "--steps", "100", "--reward.bonus", "3"])
         METHODS.pop("mine")
-        assert "--import" in failing(capsys, "resume", "zigzag-maze-mine-0")
+        assert "--import" in failing(capsys, "resume", "zigzag-maze-mine-0").err
     finally:
         METHODS.pop("mine", None)
         sys.modules.pop("my_methods", None)
         sys.path.remove(str(home))
-    assert "no_such_module" in failing(capsys, "methods", "--import", "no_such_module")
+    assert "no_such_module" in failing(capsys, "methods", "--import", "no_such_module").err
 
 
 def test_tasks_with_wrong_names_get_the_nearest(home, capsys):
-    assert "'zigzag-maze'" in failing(capsys, "train", "zigzag-mase")
-    assert "Pendulum-v1" in failing(capsys, "train", "Pendulun-v1")
+    assert "'zigzag-maze'" in failing(capsys, "train", "zigzag-mase").err
+    assert "Pendulum-v1" in failing(capsys, "train", "Pendulun-v1").err
     for name in ("zigzg-maze", "Pendulun-v1"):
-        assert failing(capsys, "methods", "--task", name) == failing(capsys, "train", name)
+        assert failing(capsys, "methods", "--task", name).err == failing(capsys, "train", name).err
     cli.main(["methods", "--task", "Pendulum-v1"])
 
 
@@ -136,6 +130,6 @@ def words(methods):
 
 def test_a_module_for_each_import(home, capsys):
     for command in (["resume"], ["eval"], ["policy", "export"]):
-        assert "there is no run in mine" in failing(capsys, *command, "--import", "json", "--import", "csv", "mine")
-        assert "Unrecognized options: csv" in failing(capsys, *command, "mine", "--import", "json", "csv")
-    assert "Unrecognized options: csv" in failing(capsys, "train", "zigzag-maze", "--import", "json", "csv")
+        assert "there is no run in mine" in failing(capsys, *command, "--import", "json", "--import", "csv", "mine").err
+        assert "Unrecognized options: csv" in failing(capsys, *command, "mine", "--import", "json", "csv").err
+    assert "Unrecognized options: csv" in failing(capsys, "train", "zigzag-maze", "--import", "json", "csv").err

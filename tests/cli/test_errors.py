@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cli.calls import failing
 
 import mural
 from mural import cli
@@ -16,14 +17,6 @@ TINY = [  # actions are random all the time: nothing is learned, so nothing is c
     "--steps", "200", "--loop.random-steps", "1000", "--loop.epoch-steps", "100", "--loop.replay-size", "1000",
     "--sac.hidden", "16", "--watch.picture-every", "0", "--method", "sac",
 ]  # fmt: skip
-
-
-def failing(capsys, *argv, code=2):
-    with pytest.raises(SystemExit) as stop:
-        cli.main(list(argv))
-    said = capsys.readouterr()
-    assert stop.value.code == code, said
-    return said
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from tests.cli.calls import failing
 
 import mural
 from mural import cli
@@ -18,13 +19,6 @@ TINY = [
     "2000", "--sac.hidden", "16", "--sac.batch-size", "16", "--watch.eval-episodes", "1",
 ]  # fmt: skip
 VICE = ["--method", "vice", "--reward.classifier.hidden", "8", "--reward.classifier.mixup", "0"]
-
-
-def failing(capsys, *argv):
-    with pytest.raises(SystemExit) as stop:
-        cli.main(list(argv))
-    assert stop.value.code == 2
-    return capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +49,7 @@ def test_a_run_leaves_its_records(home, name):
 
 
 def test_a_second_run_does_not_overwrite_it(home, name, capsys):
-    error = failing(capsys, "train", "zigzag-maze", *VICE)
+    error = failing(capsys, "train", "zigzag-maze", *VICE).err
     assert f"mural resume runs/{name}" in error
     assert "--out" in error
 
@@ -71,8 +65,8 @@ def test_resume_goes_on_and_knows_when_it_is_done(home, name, capsys):
     cli.main(["resume", name, "--steps", "500", "--set", "sac.learning_rate=1e-5", "--set", "loop.stale=true"])
     config = json.loads((home / "runs" / name / "config.json").read_text())
     assert (config["steps"], config["sac"]["learning_rate"], config["loop"]["stale"]) == (500, 1e-5, True)
-    assert "NAME=VALUE" in failing(capsys, "resume", name, "--set", "sac.gamma")
-    assert "did you mean sac.gamma" in failing(capsys, "resume", name, "--set", "sac.gama=0.9")
+    assert "NAME=VALUE" in failing(capsys, "resume", name, "--set", "sac.gamma").err
+    assert "did you mean sac.gamma" in failing(capsys, "resume", name, "--set", "sac.gama=0.9").err
 
 
 def test_eval_as_json_with_video_and_picture(home, name, capsys):
@@ -91,7 +85,7 @@ def test_eval_as_json_with_video_and_picture(home, name, capsys):
 
 
 def test_films_that_cannot_be(home, name, capsys):
-    assert ".mp4 or a .gif" in failing(capsys, "eval", name, "--episodes", "1", "--video", "v.avi")
+    assert ".mp4 or a .gif" in failing(capsys, "eval", name, "--episodes", "1", "--video", "v.avi").err
 
 
 def test_watch_once_shows_the_last_values(home, name, capsys):
@@ -123,4 +117,4 @@ def test_an_exported_policy_needs_numpy_alone(home, name, capsys):
 
 def test_runs_with_wrong_names_get_the_nearest(home, name, capsys):
     for command in (["resume"], ["eval"], ["watch"], ["policy", "export"]):
-        assert name in failing(capsys, *command, "zigzag-maze-vice-1")
+        assert name in failing(capsys, *command, "zigzag-maze-vice-1").err

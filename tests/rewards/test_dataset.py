@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 
 from mural.rewards import dataset
+from mural.rewards.methods.mural import NMLClassifier
 from tests.rewards import synthetic
 
 PROBLEM, VISITED = synthetic.problem(), synthetic.corridor(episodes=30)
 
 
-def drawn(negatives=96, positives=96, counts=True, spare=False, experience=VISITED, problem=PROBLEM, seed=0):
-    return dataset.draw(problem, experience, negatives, positives, counts=counts, spare=spare, key=jax.random.key(seed))
+def drawn(negatives=96, positives=96, experience=VISITED, problem=PROBLEM, seed=0, **how):
+    part = NMLClassifier(negatives=negatives, positives=positives, **{"spare": False, "coreset": False, **how})
+    return dataset.draw(part, problem, experience, key=jax.random.key(seed))
 
 
 def test_the_data_of_an_epoch():

@@ -13,18 +13,12 @@ import mural
 from mural import cli, tasks, zoo
 from mural.study import zoo as study
 from mural.training.player import MisfitError, playing
+from tests.cli.calls import failing
 from tests.training import small
 
 HOME = Path(__file__).parents[2] / zoo.PLACE
 FIELD = "ZooField-v0"
 EPISODES, LEAST = 3, 2 / 3
-
-
-def failing(capsys, *argv):
-    with pytest.raises(SystemExit) as stop:
-        cli.main(list(argv))
-    assert stop.value.code == 2
-    return capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -79,12 +73,12 @@ def test_eval_and_list(animal, capsys):
     assert (row["episodes"], row["length"], row["step"]) == (2, 15, 240)
     cli.main(["zoo", "list", "--json"])
     assert json.loads(capsys.readouterr().out)["name"] == "zoo:field"
-    assert "--picture" in failing(capsys, "eval", "zoo:field", "--picture", "p.png")
-    assert "mural eval zoo:field" in failing(capsys, "resume", "zoo:field")
+    assert "--picture" in failing(capsys, "eval", "zoo:field", "--picture", "p.png").err
+    assert "mural eval zoo:field" in failing(capsys, "resume", "zoo:field").err
 
 
 def test_wrong_names_and_no_zoo(animal, tmp_path, capsys, monkeypatch):
-    error = failing(capsys, "eval", "zoo:feild")
+    error = failing(capsys, "eval", "zoo:feild").err
     assert "did you mean 'field'" in error
     assert "there are zoo:field" in error
     with pytest.raises(zoo.UnknownZooError, match="there are zoo:field"):

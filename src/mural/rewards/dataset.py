@@ -5,6 +5,8 @@ CNML is defined on all data. D is less, so each point of it stands for its share
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,35 +21,54 @@ CANDIDATES = 4096  # visited states that a coreset is chosen from
 NEIGHBOUR = 5  # among the examples: how far apart states are that are all success
 
 
-def draw(
-    problem: Problem,
-    experience: Experience,
-    negatives: int,
-    positives: int,
-    *,
-    counts: bool,
-    spare: bool,
-    core: bool = False,
-    key: Array,
-) -> Data:
-    """`negatives` visited states and `positives` examples, drawn with replacement; both labels weigh the same.
+class Drawing(Protocol):
+    """What a classifier says about its D."""
 
-    `counts`: all of D stands for all that was visited, and not for itself. `spare`: visited states that cannot be told
-    from an example are not held against success. `core`: the visited states are a coreset of more, not a random draw.
-    """
+    @property
+    def negatives(self) -> int:
+        """Visited states in it."""
+
+    @property
+    def positives(self) -> int:
+        """Examples in it, drawn with replacement; both labels weigh the same."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether all of D stands for all that was visited, and not for itself."""
+
+    @property
+    def spare(self) -> bool:
+        """Whether visited states that cannot be told from an example are not held against success."""
+
+    @property
+    def coreset(self) -> bool:
+        """Whether the visited states are a coreset of more, and not a random draw."""
+
+
+def draw(how: Drawing, problem: Problem, experience: Experience, *, key: Array) -> Data:
+    """D of an epoch."""
     key_replay, key_examples = jax.random.split(key)
-    drawn = max(CANDIDATES, negatives) if core else negatives
-    visited = experience.states(drawn, key_replay)
-    weight = max(experience.size, negatives) if counts else negatives
-    each = jnp.full(drawn, weight / drawn, jnp.float32)
-    if positives and spare:
-        each = _spared(visited, each, problem.examples, np.float32(experience.width))
-    if core:
-        visited, each = coreset(visited, negatives, each)
-    y = np.repeat([0, 1], [negatives, positives]).astype(np.int32)
-    if not positives:
+    visited = experience.states(candidates(how), key_replay)
+    return compose(how, visited, experience.size, problem.examples, experience.width, key=key_examples)
+
+
+def candidates(how: Drawing) -> int:
+    """Visited states that D is made from."""
+    return max(CANDIDATES, how.negatives) if how.coreset else how.negatives
+
+
+def compose(how: Drawing, visited: Array, size: int, examples: np.ndarray, width: Array | float, *, key: Array) -> Data:
+    """D from a random draw of `candidates` out of `size` visited states, and from the examples; λ is `width`."""
+    weight = max(size, how.negatives) if how.counts else how.negatives
+    each = jnp.full(len(visited), weight / len(visited), jnp.float32)
+    if how.positives and how.spare:
+        each = _spared(visited, each, examples, np.float32(width))
+    if how.coreset:
+        visited, each = coreset(visited, how.negatives, each)
+    y = np.repeat([0, 1], [how.negatives, how.positives]).astype(np.int32)
+    if not how.positives:
         return Data(visited, jnp.asarray(y), each)
-    return _with_examples(visited, each, problem.examples, y, np.float32(weight / positives), key=key_examples)
+    return _with_examples(visited, each, examples, y, np.float32(weight / how.positives), key=key)
 
 
 @jax.jit

@@ -56,16 +56,7 @@ class KernelCNML(NMLPart):
     ) -> tuple[KernelState, Info]:
         """Draw D: there is nothing to train."""
         key_data, key_report = jax.random.split(key)
-        data = dataset.draw(
-            problem,
-            experience,
-            self.negatives,
-            self.positives,
-            counts=self.counts,
-            spare=self.spare,
-            core=self.coreset,
-            key=key_data,
-        )
+        data = dataset.draw(self, problem, experience, key=key_data)
         width = jnp.float32(experience.width if self.kernel_width is None else self.kernel_width)
         after = KernelState(data, width)
         return after, _report(self, after, jnp.asarray(problem.examples), experience.states(512, key_report))

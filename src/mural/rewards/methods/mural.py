@@ -130,16 +130,7 @@ class NMLClassifier(NMLPart):
         """Draw D, meta-train on it, keep the points that queries adapt on."""
         keys = jax.random.split(key, 5)
         first = int(state.epochs) == 0
-        data = dataset.draw(
-            problem,
-            experience,
-            self.negatives,
-            self.positives,
-            counts=self.counts,
-            spare=self.spare,
-            core=self.coreset,
-            key=keys[0],
-        )
+        data = dataset.draw(self, problem, experience, key=keys[0])
         width = jnp.float32(experience.width if self.kernel_width is None else self.kernel_width)
         network = state.network if self.warm_start else self._fresh(problem.state_size, key=keys[1])
         rounds = self.first_epochs if first or not self.warm_start else self.epochs

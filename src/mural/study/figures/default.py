@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mural.nml import kernel
 from mural.nml.weights import Data
 from mural.rewards import dataset, metric
-from mural.rewards.base import STATES, Experience, Problem, Recent
+from mural.rewards.methods.cnml_kernel import KernelCNML
 from mural.show.axes import furnish
 from mural.study.figures.maze_axes import PLANE, map_points
 from mural.study.figures.picture import PAGE, Ask, Drawn, sheet
@@ -131,26 +131,17 @@ def reward(data: Data, places: Floats, spread: float) -> Floats:
 
 
 def drawn(states: Floats, examples: Floats, seed: int, **how: Any) -> Data:
-    """D of these states."""
-
-    def draw(n: int, key: jax.Array, names: tuple[str, ...]) -> tuple[jax.Array, ...]:
-        return (jnp.asarray(states)[jax.random.randint(key, (n,), 0, len(states))],)
-
-    def nobody(*args: Any) -> Any:
-        raise NotImplementedError
-
-    recent = Recent({STATES: jnp.asarray(states)})
-    experience = Experience(len(states), draw, recent, nobody, nobody, width=lambda_of(states))
-    problem = Problem(2, 2, examples)
-    return dataset.draw(
-        problem, experience, how.pop("negatives", 768), 256, counts=True, key=jax.random.key(seed), **how
-    )
+    """D of these states, as the default makes it but for `how`."""
+    part = KernelCNML(**{"negatives": 768, **how})
+    key, key_examples = jax.random.split(jax.random.key(seed))
+    rows = jax.random.randint(key, (dataset.candidates(part),), 0, len(states))
+    return dataset.compose(part, jnp.asarray(states)[rows], len(states), examples, lambda_of(states), key=key_examples)
 
 
 def log_odds(ax: Any, seed: int) -> dict[str, Any]:
     """p and its log-odds across the examples: one has a flat top."""
     states, examples = visited(seed)
-    data = drawn(states, examples, seed, spare=True, core=True)
+    data = drawn(states, examples, seed)
     along, places = line(examples)
     odds = 10 * reward(data, places, lambda_of(states))
     ax.plot(along, 1 / (1 + np.exp(-odds)), color=OLD, label="p")
@@ -169,7 +160,7 @@ def spared(ax: Any, seed: int) -> dict[str, Any]:
     along, places = line(examples)
     top = {}
     for name, spare, colour in (("held against it", False, OLD), ("spared", True, NEW)):
-        found = reward(drawn(states, examples, seed, spare=spare, core=True), places, lambda_of(states))
+        found = reward(drawn(states, examples, seed, spare=spare), places, lambda_of(states))
         ax.plot(along, found, color=colour, label=name)
         top[name] = float(found.max())
     ax.set(title="2,000 visits to the goal", xlabel="distance from the goal", ylabel="reward")
@@ -182,7 +173,7 @@ def holes(ax: Any, seed: int, core: bool) -> dict[str, Any]:
     data = zigzag_data(seed)
     centre, scale = metric.spread(jnp.asarray(data.visits), jnp.asarray(data.examples), jnp.zeros(2))
     states, examples = visited(seed)
-    few = drawn(states, examples, seed, spare=True, core=core, negatives=POINTS)
+    few = drawn(states, examples, seed, coreset=core, negatives=POINTS)
     spread = lambda_of(states)
     places = scaled(map_points(), centre, scale)
     side = round(len(places) ** 0.5)
@@ -196,7 +187,7 @@ def ranks(ax: Any, seed: int) -> dict[str, Any]:
     """Which transitions a batch holds: uniformly, and half of them by the rank of the reward."""
     data = zigzag_data(seed)
     states, examples = visited(seed)
-    rewards = reward(drawn(states, examples, seed, spare=True, core=True), states, lambda_of(states))
+    rewards = reward(drawn(states, examples, seed), states, lambda_of(states))
     ranked = np.asarray(by_rank(jnp.asarray(rewards), jnp.ones(len(rewards), bool)))
     rng = np.random.default_rng(seed)
     mean = {}
