@@ -51,5 +51,5 @@ def test_a_damaged_run_is_said_and_does_not_stop_the_rest(trained, tmp_path, cap
 
 def test_errors_are_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert "there is no run in runs/nowhere" in failing(capsys, "report", "nowhere")
-    assert "--details is -1" in failing(capsys, "report", "--details", "-1")
+    assert "there is no run in runs/nowhere" in failing(capsys, "report", "nowhere").err
+    assert "--details is -1" in failing(capsys, "report", "--details", "-1").err
