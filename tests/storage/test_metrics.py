@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import struct
+import subprocess
+import sys
 import time
 
 import jax.numpy as jnp
@@ -198,3 +200,11 @@ def test_tensorboard_on_a_full_disk(tmp_path):
         board.scalars({"a": 1.0}, 1)
     board.close()
     assert full.closed
+
+
+def test_event_files_do_without_torch(tmp_path):
+    """tensorboardX imports torch where it is installed: a second of every start, for nothing that is used here."""
+    code = f"from mural.storage.metrics import TensorBoard; TensorBoard({str(tmp_path)!r})"
+    code += "; import sys; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
+    assert done.stdout == "False\n"

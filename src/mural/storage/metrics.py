@@ -10,9 +10,10 @@ import json
 import math
 import os
 import socket
+import sys
 import time
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -145,6 +146,19 @@ def _lines(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
     return found
 
 
+@contextmanager
+def _without_torch() -> Iterator[None]:
+    """Torch cannot be imported meanwhile. tensorboardX would, for a name in its annotations: a second of every start."""
+    if "torch" in sys.modules:
+        yield
+        return
+    sys.modules["torch"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules["torch"]
+
+
 class TensorBoard:
     """Writes rows as scalars, and images, into an event file of its own in `folder`.
 
@@ -154,9 +168,10 @@ class TensorBoard:
 
     def __init__(self, folder: Path, resumed_at: int | None = None) -> None:
         # Imported here: reading metrics needs none of it.
-        from tensorboardX import summary
-        from tensorboardX.proto.event_pb2 import Event, SessionLog
-        from tensorboardX.record_writer import RecordWriter
+        with _without_torch():
+            from tensorboardX import summary
+            from tensorboardX.proto.event_pb2 import Event, SessionLog
+            from tensorboardX.record_writer import RecordWriter
 
         self._summary, self._event = summary, Event
         self._folder = Path(folder)
