@@ -148,7 +148,7 @@ def _lines(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
 
 @contextmanager
 def _without_torch() -> Iterator[None]:
-    """Torch cannot be imported meanwhile. tensorboardX would, for a name in its annotations: a second of every start."""
+    """Torch cannot be imported meanwhile: tensorboardX would, for a name in annotations, a second of every start."""
     if "torch" in sys.modules:
         yield
         return
