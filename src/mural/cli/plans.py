@@ -80,14 +80,14 @@ def counted(looks: Sequence[tuple[Run, Look]]) -> str:
 
 def print_plan(looks: Sequence[tuple[Run, Look]], jobs: int) -> None:
     """What would be run, in which order, and how long it would take."""
-    from mural.study.sweep import estimate, state
+    from mural.study.sweep import cost, estimate, state
     from mural.study.sweep.board import duration
 
-    speeds = estimate.speeds_for([run for run, _ in looks])
+    prices = cost.Prices(estimate.speeds_for([run for run, _ in looks]))
     rows, lengths, unknown = [], [], 0
     for run, look in looks:
         left = 0 if look.state in (*state.FINISHED, "differs", "running") else max(0, run.config.steps - look.step)
-        speed = speeds.of(run.task, run.method, run.config.preset)
+        speed = prices.speed(run.task, run.method, run.config.preset)
         time = left / speed.steps_per_second if speed else None
         lengths += [time] if left and time is not None else []
         unknown += bool(left) and time is None

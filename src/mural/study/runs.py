@@ -15,6 +15,7 @@ from mural.study.results import load
 from mural.study.statistics import NEVER
 
 TUNING = 100  # seeds from here on were tuned on; no figure and no claim uses them
+TUNED = "tuning"  # the study of the settings of the rivals, whose seeds are such
 LAST = 10  # evaluations whose mean is the success of a run
 
 
@@ -167,7 +168,8 @@ def available(needed: Iterable[Group], where: Where) -> Runs:
 def belongs(run: Result, group: Group) -> bool:
     """Whether a run counts for a group: finished, and with a seed that nothing was tuned on."""
     same = (run["task"], run["method"], run["variant"]) == group[1:]
-    return same and run["seed"] < TUNING and (run["steps"] >= run["config"]["steps"] or stopped_early(run))
+    counts = run["seed"] < TUNING or group.study == TUNED
+    return same and counts and (run["steps"] >= run["config"]["steps"] or stopped_early(run))
 
 
 def stopped_early(run: Result) -> bool:

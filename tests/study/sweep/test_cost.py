@@ -50,6 +50,16 @@ def test_measured_runs_count_first_then_ratios_then_parts(bench, tmp_path):
     assert prices.of("zigzag-maze", "vice", "paper") == (pytest.approx(0.102), "parts")
 
 
+def test_a_plan_estimates_what_was_never_measured_and_says_so(bench, tmp_path):
+    run = record(tmp_path / "runs" / "a", [0], task="sawyer-push")  # 500 steps per second
+    prices = cost.Prices(Speeds([run], bench=None), bench)
+    assert prices.speed("sawyer-push", "mural") == (500.0, "runs, 1")
+    assert prices.speed("sawyer-push", "icm") == (250.0, "estimate by ratio")
+    assert prices.speed("sawyer-push", "icm", "paper") is None  # large networks: no estimate is better than a bound
+    assert prices.speed("sawyer-push", "my-method") is None
+    assert prices.speed("MyTask-v0", "vice") is None
+
+
 def test_the_sum(bench):
     rows = cost.cost(cost.Prices(Speeds(bench=None), bench), seeds=5, steps=1_000_000, preset="fast")
     seconds = 5 * (7 * 2000 + 4000)  # a task: seven methods, and ICM

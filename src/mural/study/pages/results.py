@@ -11,7 +11,7 @@ from mural.errors import MuralError, did_you_mean
 from mural.study.claims import CLAIMS, judge
 from mural.study.claims.base import Claim, Evidence, Finding, Verdict
 from mural.study.results import commit
-from mural.study.runs import COMPARISON, Group, Result, Runs, Where, available
+from mural.study.runs import COMPARISON, TUNED, Group, Result, Runs, Where, available
 from mural.study.sweep import spec
 from mural.study.tables import markdown
 from mural.study.tables.outcomes import by_task, over_tasks
@@ -123,8 +123,8 @@ def curves(root: Path, runs: Runs) -> list[str]:
 
 
 def others(studies: Studies, where: Where) -> Iterator[str]:
-    """The studies beside the comparison: a table of what there is."""
-    compared = {group.study for group in COMPARISON}
+    """The studies beside the comparison: a table of what there is. Tuning has its own in docs/experiments.md."""
+    compared = {TUNED, *(group.study for group in COMPARISON)}
     for study, planned in studies.items():
         if study in compared:
             continue

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from mural.errors import MuralError
-from mural.study.sweep.estimate import Speeds, wall
+from mural.study.sweep.estimate import Speed, Speeds, wall
 
 TASKS = (
     "zigzag-maze", "spiral-maze", "sawyer-push", "sawyer-pick", "sawyer-door", "ant-maze", "hand-reposition",
@@ -70,6 +70,17 @@ class Prices:
         except KeyError as error:
             raise CostError(f"the speed of {error} is not in benchmarks/tasks.jsonl: `mural bench tasks`") from None
         return Cost(epoch + simulation + (self.agent() if preset == "paper" else 0.0), "parts")
+
+    def speed(self, task: str, method: str, preset: str = "fast") -> Speed | None:
+        """Steps per second: measured, else estimated (our networks only) and said so; None: nothing to go by."""
+        measured = self.speeds.of(task, method, preset)
+        if measured is not None or preset != "fast":
+            return measured
+        try:
+            price = self.of(task, method, preset)
+        except CostError:
+            return None
+        return Speed(1 / price.seconds, f"estimate by {price.source}")
 
     def epoch(self, method: str) -> float:
         """Seconds per step of a method on the maze."""

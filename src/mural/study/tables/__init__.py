@@ -108,8 +108,15 @@ def _results(where: Where, partial: bool) -> tuple[Rows, str]:
     return outcomes(where, partial=partial)
 
 
+def _tuning(where: Where, partial: bool) -> tuple[Rows, str]:
+    from mural.study.tables.tuning import tuning
+
+    return tuning(where, partial=partial)
+
+
 TABLES = (
     Table("results", "success, steps and minutes to 0.9, of every method on every task", _results),
+    Table("tuning", "what each setting of the rivals' grids does, on seeds that no result uses", _tuning),
     Table("meta-nml-runtimes", "seconds for one state, per domain", _runtimes),
     Table("meta-nml-runtimes-per-epoch", "seconds for an epoch, per domain", _runtimes_per_epoch),
     Table("metrics", "distance metrics and success thresholds (A.4.2)", _metrics),
