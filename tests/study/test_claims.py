@@ -75,7 +75,7 @@ def compared(task, ours, theirs):
     for group in COMPARISON:
         if group.task == task:
             score = ours if group.method == "mural" else theirs.get(group.method, BAD)
-            yield from seeds(task, group.method, success=score)
+            yield from seeds(task, group.method, success=score, variant=group.variant)
 
 
 def test_beating_everyone_some_and_nobody(world):
@@ -125,7 +125,7 @@ def everywhere(world, *methods, **more):
     """Runs on all tasks of the comparison; `more` are those of single methods."""
     for group in COMPARISON:
         if group.method in methods:
-            world.runs(group.study, *seeds(group.task, group.method, **more))
+            world.runs(group.study, *seeds(group.task, group.method, variant=group.variant, **more))
 
 
 def test_sooner_is_a_matter_of_steps(world):
@@ -160,14 +160,16 @@ def test_coverage(world):
 
 def test_stuck_is_nearer_and_without_success(world):
     prior = ("vice", "vice-count", "vice-rnd", "ddl", "icm", "vae-density", "sac-sparse")
+    nearer = {"eval/distance": [[5000, 10.0], [50_000, 5.0]]}
     for task in ("zigzag-maze", "spiral-maze"):
         for method in prior:
-            nearer = {"eval/distance": [[5000, 10.0], [50_000, 5.0]]}
             world.runs("mazes", *seeds(task, method, success=BAD, curves=nearer))
+        world.runs("mazes", *seeds(task, "icm", success=BAD, curves=nearer, variant="with-vice"))
     assert verdicts(world, "stuck", "sparse", "vice-mazes") == [HOLDS, HOLDS, HOLDS]
     for task in ("zigzag-maze", "spiral-maze"):
         for method in prior:
             world.runs("mazes", *seeds(task, method, success=GOOD))
+        world.runs("mazes", *seeds(task, "icm", success=GOOD, variant="with-vice"))
     assert verdicts(world, "stuck", "sparse", "vice-mazes") == [FAILS, FAILS, FAILS]
 
 

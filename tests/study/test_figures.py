@@ -78,6 +78,7 @@ def test_whole_studies_are_drawn_without_anything_missing(everything):
     tasks = drawn["comparisons"].data["tasks"]
     assert {task: len(methods) for task, methods in tasks.items()} == Counter(group.task for group in COMPARISON)
     assert drawn["comparisons"].data["overall"]["mural"]["tasks"] == 7
+    assert drawn["comparisons"].data["overall"]["icm (with-vice)"]["tasks"] == 5  # mazes and arms
     assert drawn["distance-metrics"].data["tasks"]["ant-maze"]["mural"]["value"][-1] == pytest.approx(1.0)
     assert list(drawn["ablations"].data["tasks"]["sawyer-push"]) == ["mural", "mural-no-meta", "mural-negatives"]
     assert drawn["double"].said == "double-maze: mural 20.00, vice 20.00, sac 20.00"
@@ -102,7 +103,7 @@ def test_a_legend_names_each_method_once(everything):
     drawn = learning.comparisons(Ask(everything))
     (legend,) = drawn.figure.legends
     names = [text.get_text() for text in legend.get_texts()]
-    assert sorted(names) == sorted({group.method for group in COMPARISON})
+    assert sorted(names) == sorted({group.label for group in COMPARISON})
 
 
 def test_a_figure_refuses_to_be_drawn_from_nothing(tmp_path, capsys):

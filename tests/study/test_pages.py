@@ -45,7 +45,7 @@ def table(root):
 
 def test_without_results_it_says_so(checkout):
     text = page(checkout)
-    assert "| mazes | 0 of 78 runs | all | `mural sweep studies/mazes.toml` |" in text
+    assert "| mazes | 0 of 84 runs | all | `mural sweep studies/mazes.toml` |" in text
     assert "Not yet run: anything" in section(text, "### [ant-maze](tasks/ant-maze.md)")
     assert "No curves" in text
     assert "does not hold" not in text
@@ -63,7 +63,7 @@ def test_the_page_says_what_the_files_say(checkout):
     assert "| 1.00 [1.00, 1.00] | 3 of 3 | 20 [20, 20] | 2.0 [2.0, 2.0] |" in mural
     assert "| 10, 11, 12 | 0000000 |" in mural
     assert "| 0.03 [0.00, 0.10] | 0 of 3 | never [never, never]" in vice
-    assert "| mazes | 6 of 78 runs |" in text
+    assert "| mazes | 6 of 84 runs |" in text
     assert "Not yet run: cnml, vice-count" in "\n".join(rows)
     assert "| zigzag-maze | mural (no-counts) | 0.50 [0.50, 0.50]" in section(text, "### ablations")
 

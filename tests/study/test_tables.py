@@ -78,6 +78,8 @@ def test_runtimes_are_measured_ratios(tmp_path):
 
 def test_outcomes_by_task_and_over_tasks(tmp_path):
     write(tmp_path / "mazes", *seeds(success=(1.0, 0.9, 0.8)), *seeds(method="vice", success=(0.0, 0.0, 0.85)))
+    write(tmp_path / "mazes", *seeds(method="icm", success=(0.0, 0.0, 0.0)))
+    write(tmp_path / "mazes", *seeds(method="icm", success=(1.0, 1.0, 1.0), variant="with-vice"))
     write(tmp_path / "ant", *seeds("ant-maze", success=(0.5, 0.5, 0.5)))
     made, note = outcomes.outcomes(Where(tmp_path), partial=True)
     found = {(row["task"], row["method"]): row for row in made}
@@ -88,6 +90,9 @@ def test_outcomes_by_task_and_over_tasks(tmp_path):
     assert found["zigzag-maze", "vice"]["P(mural is better)"].startswith("0.89 [")
     assert found["all 2", "mural"]["runs"] == 6
     assert found["all 1", "vice"]["P(mural is better)"].startswith("0.89 [")
+    alone, beside = (found["all 1", method] for method in ("icm", "icm (with-vice)"))  # two methods, not one
+    assert (alone["solved"], beside["solved"]) == ("0 of 3", "3 of 3")
+    assert float(alone["P(mural is better)"][:4]) > float(beside["P(mural is better)"][:4])
     assert "missing" in note
 
 

@@ -46,14 +46,15 @@ class Group(NamedTuple):
 
 
 MAZES, ARMS = ("zigzag-maze", "spiral-maze"), ("sawyer-push", "sawyer-pick", "sawyer-door")
-OTHERS = ("ddl", "rce", "icm", "vae-density", "sac-sparse", "sac-distance")
+OTHERS = ("ddl", "rce", "icm", "icm:with-vice", "vae-density", "sac-sparse", "sac-distance")
 MAZE_METHODS = ("mural", "vice", "cnml", "vice-count", "vice-rnd", *OTHERS)
 ARM_METHODS = ("mural", "vice", "cnml", "vice-rnd", *OTHERS)
 
 
 def groups(study: str, tasks: Iterable[str], methods: Iterable[str], variants: Iterable[str] = ("",)) -> list[Group]:
-    """All combinations."""
-    return [Group(study, task, method, variant) for task in tasks for method in methods for variant in variants]
+    """All combinations. METHOD:VARIANT is a method with one variant, whatever `variants` are."""
+    named = [method.partition(":")[::2] for method in methods]
+    return [Group(study, task, name, own or one) for task in tasks for name, own in named for one in variants]
 
 
 COMPARISON = (
@@ -99,6 +100,10 @@ class Runs:
     def of_task(self, task: str) -> dict[Group, list[Result]]:
         """The groups of a task."""
         return {group: runs for group, runs in self.by.items() if group.task == task}
+
+    def methods(self) -> dict[str, tuple[str, str]]:
+        """Method and variant by their label, in the order asked for."""
+        return {group.label: (group.method, group.variant) for group in self.by}
 
     def success(self, method: str, variant: str = "", tasks: Iterable[str] | None = None) -> dict[str, list[float]]:
         """The success of each run of a method, by task."""

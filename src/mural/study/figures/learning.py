@@ -144,8 +144,8 @@ def smooth(curve: Sequence[Sequence[float]], over: int) -> list[list[float]]:
 def draw_overall(axis: Any, runs: Runs) -> dict[str, Any]:
     """Final success over the tasks of each method: interquartile mean and interval."""
     found = {}
-    for label in dict.fromkeys(group.label for group in runs.by if not group.variant):
-        scores = runs.success(label)
+    for label, (method, variant) in runs.methods().items():
+        scores = runs.success(method, variant)
         found[label] = statistics.iqm(scores), len(scores)
     ranked = sorted(found, key=lambda label: found[label][0].value)
     for i, label in enumerate(ranked):

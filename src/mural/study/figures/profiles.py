@@ -18,22 +18,20 @@ def profiles(ask: Ask) -> Drawn:
     """Both, for the methods that were run on the same tasks as MURAL; the others stand in the small print."""
     runs = gather(COMPARISON, ask.where, what="the figure of profiles", partial=ask.partial)
     tasks = common(runs)
-    methods = [
-        method for method in dict.fromkeys(group.method for group in runs.by) if tasks <= set(runs.success(method))
-    ]
+    methods = {label: pair for label, pair in runs.methods().items() if tasks <= set(runs.success(*pair))}
     figure = sheet(PAGE, 2.6)
     share, sooner = figure.subplots(1, 2)
     data: dict[str, Any] = {"tasks": sorted(tasks), "thresholds": THRESHOLDS, "shares": SHARES, "methods": {}}
-    for method in methods:
-        above = statistics.profile(runs.success(method, tasks=tasks), THRESHOLDS)
+    for label, pair in methods.items():
+        above = statistics.profile(runs.success(*pair, tasks=tasks), THRESHOLDS)
         curves = {group.task: [in_shares(run) for run in of] for group, of in runs.by.items()
-                  if group.method == method and group.task in tasks}  # fmt: skip
+                  if group.label == label and group.task in tasks}  # fmt: skip
         risen = statistics.efficiency(curves, SHARES)
         for axis, x, points in ((share, THRESHOLDS, above), (sooner, SHARES, risen)):
-            shade, dash = colour(method)
-            axis.plot(x, [p.value for p in points], color=shade, linestyle=dash, label=method, linewidth=1.3)
+            shade, dash = colour(label)
+            axis.plot(x, [p.value for p in points], color=shade, linestyle=dash, label=label, linewidth=1.3)
             axis.fill_between(x, [p.low for p in points], [p.high for p in points], color=shade, alpha=0.12, lw=0)
-        data["methods"][method] = {"profile": [p.plain() for p in above], "efficiency": [p.plain() for p in risen]}
+        data["methods"][label] = {"profile": [p.plain() for p in above], "efficiency": [p.plain() for p in risen]}
     share.set(xlabel="success τ", ylabel="share of runs above τ", ylim=(-0.03, 1.03))
     sooner.set(xlabel="share of the budget", ylabel="success, IQM over tasks", ylim=(-0.03, 1.03))
     figure.legend(*share.get_legend_handles_labels(), loc="outside upper center", ncols=6, frameon=False)

@@ -61,7 +61,7 @@ def row(runs: Runs, task: str) -> dict[str, str]:
 
 def named(label: str) -> str:
     """A method, marked if it is told a reward that MURAL has to do without."""
-    return f"{label}, which is told the reward" if find_method(label).reward == "told" else label
+    return f"{label}, which is told the reward" if find_method(label.partition(" ")[0]).reward == "told" else label
 
 
 def reached(task: str, runs: Sequence[Result]) -> Estimate:

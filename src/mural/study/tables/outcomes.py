@@ -32,28 +32,28 @@ def by_task(runs: Runs) -> Iterator[dict[str, Any]]:
             "solved": f"{sum(score >= 0.9 for score in scores)} of {len(scores)}",
             "thousand steps to 0.9": steps.text(digits=0),
             "minutes to 0.9": statistics.median_time(known).text(digits=1) if known else "not kept",
-            "P(mural is better)": better(runs, group.method, (group.task,)),
+            "P(mural is better)": better(runs, group.method, group.variant, (group.task,)),
         }
 
 
 def over_tasks(runs: Runs) -> Iterator[dict[str, Any]]:
     """A row per method."""
-    for method in dict.fromkeys(group.method for group in runs.by):
-        scores = runs.success(method)
+    for label, (method, variant) in runs.methods().items():
+        scores = runs.success(method, variant)
         yield {
             "task": f"all {len(scores)}",
-            "method": method,
+            "method": label,
             "runs": sum(map(len, scores.values())),
             "success (IQM)": statistics.iqm(scores).text(),
             "solved": f"{sum(s >= 0.9 for of in scores.values() for s in of)} of {sum(map(len, scores.values()))}",
-            "P(mural is better)": better(runs, method, tuple(scores)),
+            "P(mural is better)": better(runs, method, variant, tuple(scores)),
         }
 
 
-def better(runs: Runs, method: str, tasks: tuple[str, ...]) -> str:
+def better(runs: Runs, method: str, variant: str, tasks: tuple[str, ...]) -> str:
     """How probable it is that a run of MURAL beats one of this method on the tasks that both were run on."""
-    ours, theirs = runs.success(OURS, tasks=tasks), runs.success(method, tasks=tasks)
+    ours, theirs = runs.success(OURS, tasks=tasks), runs.success(method, variant, tasks=tasks)
     both = [task for task in theirs if task in ours]
-    if method == OURS or not both:
+    if (method, variant) == (OURS, "") or not both:
         return ""
     return statistics.improvement({t: ours[t] for t in both}, {t: theirs[t] for t in both}).text()
