@@ -86,7 +86,9 @@ class BenchTasks:
 class BenchTrain:
     """Speed of training: next to SBX and Stable-Baselines3, per method, and as the replay grows."""
 
-    parts: Positional[tuple[Literal["sac", "epochs", "methods"], ...]] = ("sac", "epochs", "methods")
+    parts: Positional[tuple[Literal["sac", "epochs", "domains", "methods"], ...]] = (
+        "sac", "epochs", "domains", "methods",
+    )  # fmt: skip
     """What to measure; everything takes about half an hour on two idle cores."""
     threads: tuple[int, ...] = (1, 2)
     """Compute threads, as many for ours as for the peers."""

@@ -14,6 +14,7 @@ from mural.study.bench import peers, train_workers
 from mural.study.bench import train as bench_train
 from mural.study.bench.train import Rival, Size
 from mural.study.bench.train import bench_train as bench
+from mural.study.tables.paper import PER_EPOCH
 
 KEYS = {"what", "ours", "peer", "peer_name", "ratio", "threads"}
 TINY = {"sac.hidden": [8, 8], "sac.batch_size": 8, "loop.epoch_steps": 100, "loop.random_steps": 100}
@@ -126,6 +127,26 @@ def test_rows_of_epochs(monkeypatch):
     assert (large["ratio"], large["met"]) == (1.65, False)
     assert growth["ratio"] == pytest.approx(1.1)
     assert next(iter(bench(["epochs"], threads=[2], replay=[10, 1000])))["ratio"] == 3.0  # by the wall's clock
+
+
+def test_rows_of_domains_are_of_a_thousand_steps(monkeypatch):
+    def printed(command, threads):
+        assert command[-3:] == ['["ant-maze"]', "3", "{}"]
+        yield {"task": "ant-maze", "steps": 1200, "epochs": {"mural": [[3.6, 9.0]], "vice": [[2.4, 3.0]]}}
+
+    monkeypatch.setattr(bench_train.processes, "rows", printed)
+    (row,) = bench(["domains"], threads=[2, 1], domains=["ant-maze"])
+    assert (row["env"], row["ours"], row["peer"], row["ratio"], row["met"]) == ("ant-maze", 3.0, 2.0, 1.5, True)
+    assert {task for runtime in PER_EPOCH for task in runtime.tasks} - {"spiral-maze"} == set(bench_train.DOMAINS)
+
+
+def test_epochs_of_a_domain_are_made_in_turn(run, monkeypatch):
+    made = []
+    monkeypatch.setattr(train_workers, "make_run", lambda method, overrides, task: made.append((method, task)) or run)
+    (row,) = train_workers.domains(["zigzag-maze"], 2, TINY)
+    assert made == [("mural", "zigzag-maze"), ("vice", "zigzag-maze")]
+    assert [len(row["epochs"][method]) for method in ("mural", "vice")] == [2, 2]
+    assert row["steps"] == 200  # the same run stands for both here, and each epoch has 100
 
 
 def test_made_up_transitions_are_whole_episodes(run):

@@ -57,7 +57,9 @@ class Size:
 
 
 SIZES = (Size(256, 256, 500, 256), Size(512, 1024, 100, 64))
-PARTS = ("sac", "epochs", "methods")
+PARTS = ("sac", "epochs", "domains", "methods")
+DOMAIN = "1000 steps of MURAL / 1000 of VICE"
+DOMAINS = ("zigzag-maze", "sawyer-push", "sawyer-door", "sawyer-pick", "ant-maze", "hand-reposition")
 
 
 def bench_train(
@@ -67,6 +69,7 @@ def bench_train(
     threads: Sequence[int] = (1, 2),
     sizes: Sequence[Size] = SIZES,
     replay: Sequence[int] = (10_000, 100_000, 500_000),
+    domains: Sequence[str] = DOMAINS,
     methods: Sequence[str] | None = None,
     rounds: int = 3,
     peer_python: Path | None = None,
@@ -83,6 +86,8 @@ def bench_train(
                 yield from sac_rows(env, size, count, rounds, peer_python)
         if "epochs" in parts:
             yield from replay_rows(replay, count, rounds, dict(overrides or {}))
+    if "domains" in parts:
+        yield from domain_rows(domains, min(threads), rounds, dict(overrides or {}))
     if "methods" in parts:
         yield from method_rows(methods, min(threads), rounds, dict(overrides or {}))
 
@@ -219,6 +224,26 @@ def replay_rows(sizes: Sequence[int], threads: int, rounds: int, overrides: Row)
         **common,
         "replay": sizes[-1],
     }
+
+
+def domain_rows(tasks: Sequence[str], threads: int, rounds: int, overrides: Row) -> Iterator[Row]:
+    """1000 steps of MURAL next to 1000 of VICE on a task of every domain of the paper."""
+    clock = clock_of(threads)
+    for row in processes.rows(ours_command("domains", *map(json.dumps, (list(tasks), rounds, overrides))), threads):
+        mural, vice = (1000 / row["steps"] * seconds_of(row["epochs"][name], clock) for name in ("mural", "vice"))
+        yield {
+            "what": DOMAIN,
+            "ours": round(mural, 3),
+            "peer": round(vice, 3),
+            "peer_name": "vice",
+            "ratio": round(mural / vice, 3),
+            "env": row["task"],
+            "unit": "s",
+            "threads": threads,
+            "clock": clock,
+            "at_most": MURAL_CEILING,
+            "met": mural / vice <= MURAL_CEILING,
+        }
 
 
 def method_rows(names: Sequence[str] | None, threads: int, rounds: int, overrides: Row) -> Iterator[Row]:

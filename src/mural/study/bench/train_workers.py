@@ -116,12 +116,12 @@ def fill(run: Run, size: int) -> None:
         run.replay = compiled.insert(run.replay, jax.tree.map(jnp.asarray, maze_rows(run, missing)))
 
 
-def make_run(method: str, overrides: Row) -> Run:
-    """A run on the zigzag maze at the fast preset, past its random steps and the first epoch that learns."""
+def make_run(method: str, overrides: Row, task: str = "zigzag-maze") -> Run:
+    """A run at the fast preset, past its random steps and the first epoch that learns."""
     import mural
 
     settings = {"watch.eval_every": NEVER, "steps": NEVER, "loop.replay_size": REPLAY, **overrides}
-    run = mural.Agent("zigzag-maze", method=method, config=settings).run
+    run = mural.Agent(task, method=method, config=settings).run
     while not run.learned:
         run.advance()
     return run
@@ -148,6 +148,17 @@ def replay_sizes(sizes: Sequence[int], rounds: int, overrides: Row) -> Iterator[
         yield {"replay": size, "epochs": timed_epochs(runs, rounds)}
 
 
+def domains(tasks: Sequence[str], rounds: int, overrides: Row) -> Iterator[Row]:
+    """Epochs of MURAL and of VICE on one task after the other."""
+    for task in tasks:
+        runs = {method: make_run(method, overrides, task) for method in ("mural", "vice")}
+        timed_epochs(runs, 1)
+        before = int(runs["vice"].replay.written)
+        timed = timed_epochs(runs, rounds)
+        steps = (int(runs["vice"].replay.written) - before) // rounds
+        yield {"task": task, "steps": steps, "epochs": timed}
+
+
 def methods(names: Sequence[str], rounds: int, overrides: Row) -> Iterator[Row]:
     """Epochs of `sac` and of every other method."""
     rival = make_run("sac", overrides)
@@ -162,6 +173,7 @@ if __name__ == "__main__":
     if what == "ours":
         serve_ours(*arguments)
     else:
-        rows = replay_sizes if what == "replay-sizes" else methods
+        workers: dict[str, Callable[..., Iterator[Row]]] = {"replay-sizes": replay_sizes, "domains": domains}
+        rows = workers.get(what, methods)
         for row in rows(*map(json.loads, arguments)):
             print(json.dumps(row), flush=True)

@@ -17,7 +17,7 @@ from mural.rewards import dataset, metric
 from mural.rewards.methods.cnml_kernel import KernelCNML
 from mural.show.axes import furnish
 from mural.study.figures.maze_axes import PLANE, map_points
-from mural.study.figures.picture import PAGE, Ask, Drawn, sheet
+from mural.study.figures.picture import PAGE, Ask, Drawn, from_scratch, sheet
 from mural.study.maze_data import HORIZON, zigzag_data
 from mural.tasks import make
 from mural.tasks.mazes.layouts import ZIGZAG
@@ -47,7 +47,7 @@ def default(ask: Ask) -> Drawn:
         f"{data['noise']['white']:.1f} with white noise; {POINTS} random points leave {by_chance:.0%} of the visited "
         f"states as bright as the unknown, a coreset {chosen:.0%}"
     )
-    return Drawn(figure, data, said, f"made from scratch with seed {ask.seed}")
+    return Drawn(figure, data, said, from_scratch(ask.seed))
 
 
 def noise(ax: Any, seed: int) -> dict[str, Any]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-from matplotlib.figure import Figure
 
 from mural.nml import MetaNMLClassifier, mlp
 from mural.study.figures.maze_axes import draw_map
-from mural.study.figures.picture import PAGE, Ask, Drawn
+from mural.study.figures.picture import COLUMN, Ask, Drawn, from_scratch, sheet, stacked
 from mural.study.maze_data import MAZE_GRID, free_cells, zigzag_data
 
 STEPS = (1, 2, 5, 10)
@@ -29,18 +28,26 @@ def gradient_steps(ask: Ask) -> Drawn:
     maps = {n: classifier.set_params(steps=n).predict_proba(cells)[:, 1] for n in STEPS}
     errors = [np.abs(reward - ideal)[free].mean() for reward in maps.values()]
 
-    figure = Figure(figsize=(PAGE, 3.4), layout="compressed")
-    *axes, curve = figure.subplots(2, 3).ravel()
-    for ax, (n, reward) in zip(axes, maps.items(), strict=False):
-        draw_map(ax, reward, f"{n} step{'s' * (n > 1)}")
-    image = draw_map(axes[-1], ideal, "ideal: counts")
-    figure.colorbar(image, ax=axes, label="p(success)", shrink=0.8, pad=0.01)
+    figure = sheet(COLUMN, 3.9)
+    upper, lower = stacked(figure, 2.3, 1.5)
+    axes, curve = upper.subplots(2, 3).ravel(), lower.subplots()
+    titled = {"no step": plain} | {f"{n} step{'s' * (n > 1)}": reward for n, reward in maps.items()}
+    for ax, (title, reward) in zip(axes, (titled | {"ideal: counts": ideal}).items(), strict=True):
+        image = draw_map(ax, reward, title)
+    upper.colorbar(image, ax=axes, label="p(success)", shrink=0.8, pad=0.02)
     change = [0.0, *(np.abs(reward - plain)[free].mean() for reward in maps.values())]
-    curve.plot([0, *STEPS], change, "o-", label="to the network at θ")
-    curve.plot([0, *STEPS], [np.abs(plain - ideal)[free].mean(), *errors], "s-", label="to the ideal")
+    curve.plot([0, *STEPS], change, "o-", color="#0072B2", markersize=4, label="from the network without a step")
+    curve.plot(
+        [0, *STEPS],
+        [np.abs(plain - ideal)[free].mean(), *errors],
+        "s-",
+        color="#D55E00",
+        markersize=4,
+        label="from the ideal",
+    )
     curve.set(xlabel="gradient steps", ylim=(0, None), xticks=[0, *STEPS])
-    curve.set_title("mean difference")
-    curve.legend(frameon=False, loc="center right", fontsize=6)
+    curve.set_ylabel("mean difference")
+    curve.legend(frameon=False, loc="center right")
     said = "mean distance to the ideal: " + ", ".join(
         f"{error:.3f} after {n} step{'s' * (n > 1)}" for n, error in zip(STEPS, errors, strict=True)
     )
@@ -48,4 +55,4 @@ def gradient_steps(ask: Ask) -> Drawn:
         "steps": [0, *STEPS], "to_the_network": change, "to_the_ideal": [np.abs(plain - ideal)[free].mean(), *errors],
         "maps": maps, "ideal": ideal, "cells": cells,
     }  # fmt: skip
-    return Drawn(figure, numbers, said, f"made from scratch with seed {seed}")
+    return Drawn(figure, numbers, said, from_scratch(seed))

@@ -12,7 +12,7 @@ from mural.nml.adaptation import augmented_loss
 from mural.nml.mlp import Params
 from mural.nml.weights import query_weights
 from mural.study.figures.maze_axes import draw_map, map_points
-from mural.study.figures.picture import PAGE, Ask, Drawn, sheet
+from mural.study.figures.picture import COLUMN, Ask, Drawn, from_scratch, sheet
 from mural.study.maze_data import MazeData, zigzag_data
 
 BATCH = 32
@@ -56,23 +56,25 @@ def importance_weighting(ask: Ask) -> Drawn:
     classifier = MetaNMLClassifier(
         (128, 128), kernel_width=KERNEL_WIDTH, standardize=False, meta_epochs=30, random_state=seed
     ).fit(data.x, data.y)
-    figure = sheet(PAGE, 2.1)
-    place, batches, queries = figure.subplots(1, 3, width_ratios=[1, 1.6, 1.6])
-    draw_map(place, classifier.predict_proba(map_points())[:, 1], "data and query (y = 1)", data)
+    figure = sheet(COLUMN, 3.0)
+    (place, batches), (key, queries) = figure.subplots(2, 2, width_ratios=[1, 2])
+    draw_map(place, classifier.predict_proba(map_points())[:, 1], "query with y = 1", data)
     place.plot(*QUERY, marker="X", color="crimson", markeredgecolor="white", markersize=9)
     spread, losses = {}, {}
-    for in_every_batch, colour in ((False, "tab:red"), (True, "tab:blue")):
+    for in_every_batch, colour in ((False, "#D55E00"), (True, "#0072B2")):
         on_batch, on_query = adapt(classifier.state_.params, data, in_every_batch=in_every_batch, seed=seed)
         label = "query in every batch, down-weighted" if in_every_batch else "query in one batch per pass"
         losses[label] = {"batch": on_batch, "query": on_query}
         batches.plot(on_batch, color=colour, linewidth=0.9, label=label)
         queries.plot(on_query, color=colour, linewidth=1.2, label=label)
         spread[in_every_batch] = np.std(on_query[len(on_query) // 2 :])
-    batches.set(xlabel="gradient step", title="loss of the batch", ylim=(None, 1.25 * batches.get_ylim()[1]))
+    batches.set(title="loss of the batch")
     queries.set(xlabel="gradient step", title="loss of the query")
-    batches.legend(frameon=False, loc="upper center")
+    key.set_axis_off()
+    lines = queries.get_lines()
+    key.legend(lines, ["query in one\nbatch per pass", "query in every\nbatch, weighted"], frameon=False, loc="center")
     said = (
         f"deviation of the query's loss over the last pass: {spread[True]:.2f} with the weighting, "
         f"{spread[False]:.2f} without"
     )
-    return Drawn(figure, {"losses": losses, "query": QUERY}, said, f"made from scratch with seed {seed}")
+    return Drawn(figure, {"losses": losses, "query": QUERY}, said, from_scratch(seed))

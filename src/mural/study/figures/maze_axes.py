@@ -29,4 +29,5 @@ def draw_map(ax: Any, reward: Floats, title: str, data: MazeData | None = None) 
         ax.scatter(*data.visits.T, s=0.5, c="white", alpha=0.35, linewidths=0, rasterized=True)
     furnish(ax, PLANE, title, None if data is None else data.examples)
     ax.title.set_fontsize("medium")  # that of the figure
+    ax.set(xlabel="", ylabel="")
     return image

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from mural.nml import Data, MetaNMLClassifier, mlp
@@ -16,7 +15,7 @@ from mural.nml.adaptation import augmented_loss
 from mural.nml.mlp import Params
 from mural.nml.weights import query_weights
 from mural.study.figures.maze_axes import draw_map, map_points
-from mural.study.figures.picture import PAGE, Ask, Drawn, sheet
+from mural.study.figures.picture import COLUMN, Ask, Drawn, from_scratch, sheet, stacked
 from mural.study.maze_data import MAZE_GRID, MazeData, free_cells, zigzag_data
 
 Floats = NDArray[np.float64]
@@ -31,13 +30,13 @@ def flow(ask: Ask) -> Drawn:
     data = zigzag_data(ask.seed)
     model = classifier(ask.seed, 30).fit(data.x, data.y)
     theta = model.state_.params
-    figure = Figure(figsize=(PAGE, 1.9), layout="compressed")
-    before, with_0, with_1, bars = figure.subplots(1, 4, width_ratios=[1, 1, 1, 1.3])
+    figure = sheet(COLUMN, 3.1)
+    upper, lower = stacked(figure, 1.3, 1.6)
+    (before, with_0, with_1), bars = upper.subplots(1, 3), lower.subplots()
     place = QUERIES["unseen"]
     adapted = {label: step(theta, data, place, label) for label in (0, 1)}
     for axis, params, title in (
-        (before, theta, "θ: meta-trained on D"), (with_0, adapted[0], "θ₀: a step with y = 0"),
-        (with_1, adapted[1], "θ₁: a step with y = 1"),
+        (before, theta, "θ: of D alone"), (with_0, adapted[0], "θ₀: + (x, 0)"), (with_1, adapted[1], "θ₁: + (x, 1)"),
     ):  # fmt: skip
         draw_map(axis, success(params, map_points()), title, data if axis is before else None)
         axis.plot(*place, marker="X", color="crimson", markeredgecolor="white", markersize=6)
@@ -47,11 +46,11 @@ def flow(ask: Ask) -> Drawn:
         words = ("p(0) under θ₀", "p(1) under θ₁", "p₁ / (p₀ + p₁)")[i]
         bars.bar(np.arange(3) + 0.27 * (i - 1), values, 0.25, color=("#56B4E9", "#0072B2", "#D55E00")[i], label=words)
     bars.set_xticks(range(3), list(QUERIES))
-    bars.set(ylim=(0, 1.75), yticks=(0, 0.5, 1))
-    bars.legend(frameon=False, fontsize=6, loc="upper left")
+    bars.set(ylim=(0, 1.05), yticks=(0, 0.5, 1), xlabel="query x; the cross is the unseen one")
+    lower.legend(frameon=False, loc="outside upper center", ncols=3)
     told = ", ".join(f"{name} {answers[name]['p']:.2f}" for name in QUERIES)
     data_out = {"queries": QUERIES, "answers": answers}
-    return Drawn(figure, data_out, f"p(success): {told}", f"made from scratch with seed {ask.seed}")
+    return Drawn(figure, data_out, f"p(success): {told}", from_scratch(ask.seed))
 
 
 def training(ask: Ask) -> Drawn:
@@ -65,20 +64,22 @@ def training(ask: Ask) -> Drawn:
         if epoch in EPOCHS:
             maps[epoch] = model.predict_proba(cells)[:, 1]
             errors.append(float(np.abs(maps[epoch] - ideal)[free].mean()))
-    figure = sheet(PAGE, 1.9)
-    *axes, curve = figure.subplots(1, len(maps) + 1)
+    figure = sheet(COLUMN, 2.7)
+    upper, lower = stacked(figure, 1, 1.4)
+    axes, curve = upper.subplots(1, len(maps)), lower.subplots()
     for axis, (epochs, reward) in zip(axes, maps.items(), strict=True):
         draw_map(axis, reward, f"{epochs} epoch{'s' * (epochs > 1)}")
-    curve.plot(EPOCHS, errors, "o-", color="#D55E00")
-    curve.set(xscale="log", xlabel="meta-epochs", ylim=(0, None))
-    curve.set_title("distance to the ideal")
+    curve.plot(EPOCHS, errors, "o-", color="#D55E00", markersize=4, clip_on=False)
+    curve.set(xscale="log", xlabel="meta-epochs", ylabel="distance to the ideal", ylim=(0, None))
+    curve.set_xticks(EPOCHS, list(map(str, EPOCHS)), minor=False)
+    curve.minorticks_off()
     said = "mean distance to the ideal: " + ", ".join(f"{e:.3f} after {n}" for n, e in zip(maps, errors, strict=True))
     out = {
         "epochs": list(maps),
         "to_the_ideal": errors,
         "maps": {epochs: np.round(reward, 4) for epochs, reward in maps.items()},
     }
-    return Drawn(figure, out, said, f"made from scratch with seed {ask.seed}")
+    return Drawn(figure, out, said, from_scratch(ask.seed))
 
 
 def classifier(seed: int, epochs: int, width: float = WIDTH) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from mural.atomic import replacing
+from mural.storage.folder import commit
 from mural.study.runs import Where
 
 COLUMN, PAGE = 3.4, 7.0  # inches: the width of a column and of a page
@@ -22,7 +23,7 @@ STYLE = {
     "ytick.labelsize": 7, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none",
     "svg.hashsalt": "mural",
 }  # fmt: skip
-DPI = 200
+DPI = {COLUMN: 300, PAGE: 200}
 
 # Okabe and Ito's colours, which the colour-blind can tell apart; a second method of a colour has another dash.
 COLOURS: dict[str, tuple[str, Any]] = {
@@ -67,6 +68,18 @@ def sheet(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def stacked(figure: Figure, *heights: float) -> list[Any]:
+    """Parts of a figure, one below the other, of these relative heights."""
+    parts: Any = figure.subfigures(len(heights), 1, height_ratios=heights)
+    return list(parts)
+
+
+def from_scratch(seed: int, of: str = "") -> str:
+    """The small print of a figure that makes its own data."""
+    made = commit().get("commit", "unknown")
+    return f"made from scratch with seed {seed}{of}, commit {made[:7]}{'+' * made.endswith('+')}"
+
+
 def colour(label: str, taken: Mapping[str, Any] | None = None) -> tuple[str, Any]:
     """Colour and dash of a method; variants get those that no method has, in their order in `taken`."""
     if label in COLOURS:
@@ -87,7 +100,9 @@ def save(drawn: Drawn, stem: Path) -> list[Path]:
     for path in paths[:2]:
         software = {"Date": None} if path.suffix == ".svg" else {"Software": f"matplotlib {matplotlib.__version__}"}
         with replacing(path) as scratch:
-            drawn.figure.savefig(scratch, format=path.suffix[1:], dpi=DPI, metadata=software)
+            drawn.figure.savefig(
+                scratch, format=path.suffix[1:], dpi=DPI.get(drawn.figure.get_figwidth(), 200), metadata=software
+            )
     words = {"said": drawn.said, "made_by": drawn.made_by, "data": drawn.data}
     with replacing(paths[2]) as scratch:
         scratch.write_text(json.dumps(tidy(words)) + "\n")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from mural.nml import MetaNMLClassifier, MLEClassifier
 from mural.study.figures.maze_axes import PLANE, draw_map, map_points
-from mural.study.figures.picture import PAGE, Ask, Drawn
+from mural.study.figures.picture import COLUMN, Ask, Drawn, from_scratch, sheet
 from mural.study.maze_data import MAZE_GRID, zigzag_data
 from mural.tasks.mazes.layouts import ZIGZAG
 
@@ -33,11 +32,11 @@ def reward_classifiers(ask: Ask) -> Drawn:
         "ideal CNML: counts": data.ideal(),
         "meta-NML, one step": meta_nml.predict_proba(points)[:, 1],
     }
-    figure = Figure(figsize=(PAGE, 2.2), layout="compressed")
-    axes = figure.subplots(1, 4)
+    figure = sheet(COLUMN, 3.2)
+    axes = figure.subplots(2, 2).ravel()
     for ax, (title, reward) in zip(axes, maps.items(), strict=True):
         image = draw_map(ax, reward, title, data)
-    figure.colorbar(image, ax=axes, label="p(success)", shrink=0.85, pad=0.01)
+    figure.colorbar(image, ax=axes, label="p(success)", shrink=0.8, pad=0.02)
     at_visits = meta_nml.predict_proba(data.visits)[:, 1].mean()
     unseen = MAZE_GRID.centres()[
         (MAZE_GRID.counts(data.x) == 0) & ZIGZAG.is_free(MAZE_GRID.centres()) & (MAZE_GRID.centres()[:, 0] > 1.6)
@@ -51,7 +50,7 @@ def reward_classifiers(ask: Ask) -> Drawn:
         "at_visits": at_visits, "unseen": new, "at_examples": known,
         "tau": {title: follows(points, reward) for title, reward in named.items() if len(reward) == len(points)},
     }  # fmt: skip
-    return Drawn(figure, numbers, said, f"made from scratch with seed {seed}")
+    return Drawn(figure, numbers, said, from_scratch(seed))
 
 
 def follows(points: Any, reward: Any) -> dict[str, float]:

@@ -12,7 +12,7 @@ from mural import tasks
 from mural.nml import MetaNMLClassifier
 from mural.show.axes import furnish
 from mural.study.figures.maze_axes import PLANE, draw_map, map_points
-from mural.study.figures.picture import COLUMN, PAGE, Ask, Drawn, sheet
+from mural.study.figures.picture import COLUMN, Ask, Drawn, from_scratch, sheet, stacked
 from mural.study.maze_data import zigzag_data
 from mural.study.tables.paper import METRICS
 from mural.tasks.mazes.tasks import HIDDEN_RADIUS, HIDDEN_REWARDS
@@ -22,17 +22,19 @@ SHOWN = 0.5  # a scripted episode is shown after this share of its steps
 
 def envs(ask: Ask) -> Drawn:
     """The seven tasks, each in the middle of an episode of its scripted controller."""
-    figure = sheet(PAGE, 1.4)
+    figure = sheet(COLUMN, 2.2)
     found = {}
-    for axis, task in zip(figure.subplots(1, len(METRICS)), METRICS, strict=True):
-        frame, found[task] = scene(task, ask.seed)
-        axis.imshow(frame)
+    axes = figure.subplots(2, 4).ravel()
+    for axis in axes:
         axis.set_axis_off()
-        axis.set_title(task, fontsize=6)
+    for axis, task in zip(axes, METRICS, strict=False):
+        frame, found[task] = scene(task, ask.seed)
+        axis.imshow(square(frame))
+        axis.set_title(task, fontsize=6.5)
     said = "; ".join(
         f"{task}: {about['observation']} numbers seen, {about['action']} done" for task, about in found.items()
     )
-    return Drawn(figure, found, said, f"scripted episodes, seed {ask.seed}")
+    return Drawn(figure, found, said, from_scratch(ask.seed, ": scripted episodes"))
 
 
 def scene(name: str, seed: int) -> tuple[NDArray[Any], dict[str, Any]]:
@@ -52,6 +54,13 @@ def scene(name: str, seed: int) -> tuple[NDArray[Any], dict[str, Any]]:
         task.close()
 
 
+def square(frame: NDArray[Any]) -> NDArray[Any]:
+    """The middle of a frame."""
+    side = min(frame.shape[:2])
+    top, left = ((size - side) // 2 for size in frame.shape[:2])
+    return frame[top : top + side, left : left + side]
+
+
 def double_layout(ask: Ask) -> Drawn:
     """The double maze: where it starts, the examples on the left, the hidden rewards on the right."""
     task = tasks.make("double-maze")
@@ -66,7 +75,9 @@ def double_layout(ask: Ask) -> Drawn:
     axis.title.set_fontsize("medium")
     axis.spines[:].set_visible(True)
     data = {"walls": plane.walls, "start": plane.start, "examples": examples, "hidden": HIDDEN_REWARDS}
-    return Drawn(figure, data, f"{len(examples)} examples, {len(HIDDEN_REWARDS)} hidden rewards", f"seed {ask.seed}")
+    return Drawn(
+        figure, data, f"{len(examples)} examples, {len(HIDDEN_REWARDS)} hidden rewards", from_scratch(ask.seed)
+    )
 
 
 def main_figure(ask: Ask) -> Drawn:
@@ -74,17 +85,19 @@ def main_figure(ask: Ask) -> Drawn:
     data = zigzag_data(ask.seed)
     model = MetaNMLClassifier((128, 128), kernel_width=0.5, standardize=False, meta_epochs=30, random_state=ask.seed)
     reward = model.fit(data.x, data.y).predict_proba(map_points())[:, 1]
-    figure = sheet(PAGE, 2.0)
-    given, learned, *used = figure.subplots(1, 5, width_ratios=[1.2, 1.2, 1, 1, 1])
+    figure = sheet(COLUMN, 3.2)
+    upper, lower = stacked(figure, 1.6, 1.2)
+    (given, learned), used = upper.subplots(1, 2), lower.subplots(1, 3)
     given.scatter(*data.visits.T, s=0.6, c="#0072B2", linewidths=0, rasterized=True)
     furnish(given, PLANE, "visits and examples …", data.examples)
     given.title.set_fontsize("medium")
+    given.set(xlabel="", ylabel="")
     draw_map(learned, reward, "… become a reward …")
     for axis, task in zip(used, ("sawyer-pick", "ant-maze", "hand-reposition"), strict=True):
-        axis.imshow(scene(task, ask.seed)[0])
+        axis.imshow(square(scene(task, ask.seed)[0]))
         axis.set_axis_off()
-    used[1].set_title("… for tasks that nobody wrote one for")
+    lower.suptitle("… for tasks that nobody wrote one for", fontsize="medium")
     levels = {"visited": data.visits, "examples": data.examples}
     means = {name: float(model.predict_proba(states)[:, 1].mean()) for name, states in levels.items()}
     said = "mean reward: " + ", ".join(f"{name} {value:.2f}" for name, value in means.items())
-    return Drawn(figure, {"reward": reward, "means": means}, said, f"made from scratch with seed {ask.seed}")
+    return Drawn(figure, {"reward": reward, "means": means}, said, from_scratch(ask.seed))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mural import tasks
 from mural.nml import MetaNMLClassifier, MLEClassifier
-from mural.study.figures.picture import PAGE, Ask, Drawn
+from mural.study.figures.picture import COLUMN, Ask, Drawn, from_scratch
 
 Floats = NDArray[np.float64]
 HEIGHTS = (0.03, 0.08, 0.14, 0.20)  # metres; the ball lies at the first, the goal is at the last
@@ -38,7 +38,7 @@ def shaping(ask: Ask) -> Drawn:
     by = {name: correlation(np.concatenate(list(of.values())), near) for name, of in maps.items()}
     said = "correlation of reward and nearness of the ball: " + ", ".join(f"{n} {v:.2f}" for n, v in by.items())
     data = {"correlation": by, "maps": maps, "edges": edges, "visits": len(visits), "examples": len(examples)}
-    made_by = f"made from scratch with seed {ask.seed}: {len(visits)} states of random episodes, {EXAMPLES} examples"
+    made_by = from_scratch(ask.seed, f": {len(visits)} states of random episodes, {EXAMPLES} examples")
     return Drawn(draw(maps, mean, edges), data, said, made_by)
 
 
@@ -81,16 +81,18 @@ def held_at(balls: Floats, example: Floats) -> Floats:
 
 def draw(maps: dict[str, dict[float, Floats]], mean: Floats, edges: Any) -> Figure:
     """A row per classifier, a column per height."""
-    figure = Figure(figsize=(PAGE, 3.6), layout="compressed")
+    figure = Figure(figsize=(COLUMN, 1.9), layout="compressed")
     axes = figure.subplots(len(maps), len(HEIGHTS))
     for i, (row, (name, of)) in enumerate(zip(axes, maps.items(), strict=True)):
         for axis, (z, reward) in zip(row, of.items(), strict=True):
             image = axis.imshow(
                 reward.reshape(CELLS, CELLS).T, origin="lower", extent=edges, vmin=0, vmax=1, cmap="viridis"
             )
-            axis.plot(*mean[BALL][:2], marker="*", color="white", markeredgecolor="black", markersize=9)
+            axis.plot(
+                *mean[BALL][:2], marker="*", color="white", markeredgecolor="black", markersize=5, markeredgewidth=0.5
+            )
             axis.set(xticks=[], yticks=[])
-            axis.set_title(f"ball at z = {z:.2f} m" if i == 0 else "")
-        row[0].set_ylabel(name)
+            axis.set_title(f"z = {z:.2f} m" if i == 0 else "")
+        row[0].set_ylabel(name.replace(" ", "\n"))
     figure.colorbar(image, ax=axes, label="p(success)", shrink=0.8, pad=0.01)
     return figure

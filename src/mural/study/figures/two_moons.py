@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from sklearn.datasets import make_moons
 
 from mural.nml import CNMLClassifier, MetaNMLClassifier, MLEClassifier
-from mural.study.figures.picture import PAGE, Ask, Drawn
+from mural.study.figures.picture import PAGE, Ask, Drawn, from_scratch
 
 LOW, HIGH, POINTS = (-2.5, -2.0), (3.5, 2.5), 90
 
@@ -47,4 +47,4 @@ def two_moons(ask: Ask) -> Drawn:
         f"{near:.2f} nats at the data and {away:.2f} in the corners (log 2 is 0.69)"
     )
     numbers = {"sure": {"maximum likelihood": sure, "meta-NML": modest}, "regret": {"data": near, "corners": away}}
-    return Drawn(figure, numbers, said, f"made from scratch with seed {seed}")
+    return Drawn(figure, numbers, said, from_scratch(seed))
