@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from mural.cli import main
@@ -133,7 +134,8 @@ def test_sooner_is_a_matter_of_steps(world):
     everywhere(world, "mural", solved=10_000)
     everywhere(world, "vice", solved=30_000)
     everywhere(world, "ddl", success=BAD)
-    assert verdicts(world, "sooner-vice", "sooner-ddl") == [HOLDS, HOLDS]
+    everywhere(world, "sac-distance", solved=20_000)
+    assert verdicts(world, "sooner-vice", "sooner-ddl", "sooner-distance") == [HOLDS, HOLDS, HOLDS]
     everywhere(world, "vice", solved=10_000)
     assert world("sooner-vice").verdict == FAILS
 
@@ -244,7 +246,8 @@ def test_figures_are_evidence(world):
         world.figure("classifier-reward-comparisons", maps=maps, tau=tau, at_visits=visited, unseen=0.5)
         world.figure("nml-comparisons-discrete", steps=[0, 1, 10], to_the_network=[0, straight, 1.0])
         world.figure("shaping", correlation={"MURAL": straight, "maximum likelihood": 0.3})
-        losses = {"query in every batch": {"query": [0, visited] * 4}, "query in one batch": {"query": [0, 0.5] * 4}}
+        every, one = [0, visited] * 4, [0, 0.5] * 4
+        losses = {"in every batch": {"query": every, "batch": every}, "in one batch": {"query": one, "batch": one}}
         world.figure("importance-weighting-plots", losses=losses)
 
     names = ("sharp", "misleads", "first-step", "shaping", "weighting")
@@ -252,6 +255,44 @@ def test_figures_are_evidence(world):
     assert verdicts(world, *names, "unseen") == [HOLDS] * 6
     reward(0.5, 0.1, 0.9)
     assert verdicts(world, *names, "unseen") == [FAILS] * 5 + [PART]
+
+
+def test_where_a_map_is_highest_and_where_it_rises(world):
+    """The goal is at (3, 3); cells are 0.25 wide."""
+    unit = -4 + 0.25 * (np.arange(32) + 0.5)
+    x, y = (axis.ravel() for axis in np.meshgrid(unit, unit, indexing="ij"))
+    at_goal, in_corner = (np.exp(-np.hypot(x - at, y - at)).tolist() for at in (3, 4))
+    flat = [0.5] * len(x)
+
+    def drawn(regularised, ours, counts):
+        maps = {"regularised": regularised, "meta-NML, one step": ours, "ideal CNML: counts": counts}
+        world.figure("classifier-reward-comparisons", maps=maps, extent=[-4, 4, -4, 4])
+        return verdicts(world, "off-goal", "slopes")
+
+    assert drawn(in_corner, at_goal, flat) == [HOLDS, HOLDS]
+    assert drawn(at_goal, flat, at_goal) == [FAILS, FAILS]
+    assert drawn(at_goal, flat, flat) == [FAILS, FAILS]
+    assert (
+        "its highest reward is 1.2 away from the goal" in (drawn(in_corner, flat, flat), world("off-goal"))[1].measured
+    )
+
+
+def test_a_warm_start_and_the_kernel(world):
+    names = (
+        "warm, 1 meta-epoch per epoch",
+        "anew, 1 meta-epoch",
+        "anew, 9 meta-epochs",
+        "anew, 9 meta-epochs, no kernel",
+    )
+
+    def measured(*errors):
+        rows = [fidelity(name, "ideal", e, dataset="growing-maze") for name, e in zip(names, errors, strict=False)]
+        world.rows("fidelity", *rows)
+        return verdicts(world, "warm-keeps-up", "kernel-truer")
+
+    assert measured(0.02, 0.2, 0.01, 0.1) == [HOLDS, HOLDS]
+    assert measured(0.1, 0.2, 0.1, 0.01) == [PART, FAILS]
+    assert measured(0.3, 0.2) == [FAILS, OPEN]
 
 
 def test_all_of_its_parts():

@@ -34,7 +34,9 @@ class BenchClassifier:
 class BenchFidelity:
     """How near meta-NML comes to exact CNML: errors, rank correlation and calibration on four data sets."""
 
-    datasets: tuple[Literal["maze", "iris", "wine", "breast-cancer"], ...] = ("maze", "iris", "wine", "breast-cancer")
+    datasets: tuple[Literal["maze", "iris", "wine", "breast-cancer", "growing-maze"], ...] = (
+        "maze", "iris", "wine", "breast-cancer", "growing-maze",
+    )  # fmt: skip
     """Which data sets."""
     seed: int = 0
     """Seed of data, splits and training."""

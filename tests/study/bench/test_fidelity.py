@@ -45,3 +45,16 @@ def test_a_small_run_has_a_row_for_every_method_and_truth(monkeypatch):
         assert {(method, "exact"), (method, "ideal"), (method, "ideal, cells with data")} <= found
     assert ("exact", "ideal") in found
     assert all(0 <= row["mean_error"] <= row["max_error"] <= 1 for row in rows)
+
+
+def test_data_that_come_in_epochs(monkeypatch):
+    small = dataclasses.replace(maze(0), hidden=(16,), meta_epochs=2)
+    monkeypatch.setattr(bench_fidelity, "maze", lambda seed: small)
+    monkeypatch.setattr(bench_fidelity, "EPOCHS", 2)
+    monkeypatch.setattr(bench_fidelity, "FIRST", 1)
+    rows = [row for row in bench_fidelity.bench_fidelity(["growing-maze"], 0) if row["truth"] == "ideal"]
+    assert [row["method"] for row in rows] == [
+        "warm, 1 meta-epoch per epoch", "anew, 1 meta-epoch", "anew, 2 meta-epochs", "anew, 2 meta-epochs, no kernel",
+    ]  # fmt: skip
+    assert len({row["mean_error"] for row in rows}) == 4
+    assert all(row["queries"] == len(small.queries) for row in rows)

@@ -2,12 +2,13 @@
 
 Truth is twofold: exact CNML of the same network, trained to convergence for every query and label (`exact`), and, on
 the binned maze, Theorem 1 (`ideal`). Beside meta-NML with 1 to 20 gradient steps stand what it must beat: maximum
-likelihood, and the same one-step query from a network without meta-training.
+likelihood, and the same one-step query from a network without meta-training. `growing-maze` asks what a warm start and
+the kernel are worth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +20,16 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from mural.nml import CNMLClassifier, Fit, MetaNMLClassifier, MLEClassifier
-from mural.study.maze_data import MAZE_GRID, free_cells, zigzag_data
+from mural.study.maze_data import MAZE_GRID, MazeData, free_cells, zigzag_data
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 STEPS = (1, 2, 5, 10, 20)
 BINS = 10  # of the expected calibration error
+GROWING = "growing-maze"
+EPOCHS = 6  # in which its data come
+FIRST = 10  # meta-epochs of the first, as in the presets
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,9 @@ def methods(problem: Problem, seed: int) -> Iterator[tuple[str, Any]]:
 def bench_fidelity(names: Sequence[str], seed: int = 0) -> Iterator[dict[str, Any]]:
     """One row per data set, method and truth."""
     for name in names:
+        if name == GROWING:
+            yield from growing(seed)
+            continue
         problem = maze(seed) if name == "maze" else classic(name, seed)
         exact = CNMLClassifier(
             "mlp", hidden=problem.hidden, l2=problem.l2, standardize=False, max_iter=20, random_state=seed
@@ -152,6 +159,33 @@ def bench_fidelity(names: Sequence[str], seed: int = 0) -> Iterator[dict[str, An
             yield row | {"truth": "exact", "queries": len(rows)} | compare(p[rows], p_exact) | {"ece": error}
             if problem.ideal is not None:
                 yield from against_ideal(row | {"ece": error}, problem, p, np.arange(len(p)))
+
+
+def growing(seed: int) -> Iterator[dict[str, Any]]:
+    """The maze's data come in epochs. One meta-epoch per epoch from the last network, beside networks trained anew."""
+    problem, data = maze(seed), zigzag_data(seed)
+    common: dict[str, Any] = {"hidden": problem.hidden, "standardize": False, "random_state": seed}
+    many = problem.meta_epochs
+
+    def anew(epochs: int, kernel_width: Any) -> Any:
+        model = MetaNMLClassifier(kernel_width=kernel_width, meta_epochs=epochs, **common)
+        return model.fit(problem.x, problem.y, problem.represents)
+
+    warm = MetaNMLClassifier(kernel_width=problem.kernel_width, **common)
+    for epoch in range(1, EPOCHS + 1):
+        so_far = MazeData(data.visits[: len(data.visits) * epoch // EPOCHS], data.examples)
+        x, y, counts = so_far.binned()
+        for _ in range(FIRST if epoch == 1 else 1):
+            warm.partial_fit(x, y, represents=counts)
+    fitted: dict[str, Callable[[], Any]] = {
+        "warm, 1 meta-epoch per epoch": lambda: warm,
+        "anew, 1 meta-epoch": lambda: anew(1, problem.kernel_width),
+        f"anew, {many} meta-epochs": lambda: anew(many, problem.kernel_width),
+        f"anew, {many} meta-epochs, no kernel": lambda: anew(many, None),
+    }
+    for method, make in fitted.items():
+        row = {"dataset": GROWING, "hidden": list(problem.hidden), "seed": seed, "method": method}
+        yield from against_ideal(row, problem, make().predict_proba(problem.queries), np.arange(len(problem.queries)))
 
 
 def against_ideal(row: dict[str, Any], problem: Problem, p: Floats, rows: Ints) -> Iterator[dict[str, Any]]:

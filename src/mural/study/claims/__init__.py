@@ -9,9 +9,10 @@ from mural.study.claims.base import Claim, Finding, Verdict
 from mural.study.claims.base import Evidence as Evidence
 from mural.study.claims.classifier import CLASSIFIER
 from mural.study.claims.learning import LEARNING
+from mural.study.claims.maps import MAPS
 from mural.study.claims.ours import OURS
 
-CLAIMS: tuple[Claim, ...] = (*CLASSIFIER, *LEARNING, *OURS)
+CLAIMS: tuple[Claim, ...] = (*CLASSIFIER, *MAPS, *LEARNING, *OURS)
 Judged = tuple[Claim, Finding]
 
 HEAD = """# The ledger: what of the paper holds here

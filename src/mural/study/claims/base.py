@@ -98,6 +98,11 @@ def all_of(tests: Mapping[str, bool | None]) -> Verdict:
     return Verdict.PART if any(tests.values()) else Verdict.FAILS
 
 
+def decided(holds: bool) -> Verdict:
+    """A claim that says one thing."""
+    return Verdict.HOLDS if holds else Verdict.FAILS
+
+
 def better(evidence: Evidence, ours: Group, theirs: Group, margin: float = 0.0) -> tuple[bool | None, Estimate | None]:
     """Whether the whole interval of the difference in success lies above `margin`; None if there are too few runs."""
     first, second = evidence.success(ours), evidence.success(theirs)

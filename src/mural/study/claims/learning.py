@@ -217,6 +217,8 @@ LEARNING = (
           not_behind_distance),
     Claim("sooner-vice", "MURAL learns in fewer steps than VICE.", "section 6.2", ALL, sooner("vice")),
     Claim("sooner-ddl", "MURAL learns in fewer steps than DDL.", "section 6.2", ALL, sooner("ddl")),
+    Claim("sooner-distance", "MURAL learns in fewer steps than SAC on a reward by L2 distance.", "section 6.2", ALL,
+          sooner("sac-distance")),
     Claim("novelty", "MURAL beats what seeks novelty: curiosity (alone, and with a classifier) and density.",
           "section 6.2", ALL, beats_novelty),
     Claim("scales", "MURAL scales to the ant and to the hand.", "section 6.2",
