@@ -133,6 +133,23 @@ def test_it_fits_the_screen(opened, screen):
     assert min(maps) >= 180
 
 
+def test_curves_use_the_width_and_tables_that_do_not_fit_say_so(opened):
+    def ends():
+        return opened.evaluate(
+            """() => [...document.querySelectorAll('.panels')].map(p =>
+               p.getBoundingClientRect().right - p.lastElementChild.getBoundingClientRect().right)"""
+        )
+
+    assert ends() == pytest.approx([0.0] * len(ends()), abs=2)
+    assert ends()
+    opened.set_viewport_size({"width": SCREENS["phone"][0], "height": 800})
+    table = opened.locator(".wide", has=opened.locator(".runs"))
+    assert table.evaluate("e => e.scrollWidth > e.clientWidth")
+    assert "gradient" in table.evaluate("e => getComputedStyle(e).backgroundImage")  # the shadow at its edge
+    steps = opened.locator(".runs thead th", has_text="steps").bounding_box()
+    assert steps["x"] + steps["width"] <= SCREENS["phone"][0]  # what matters is seen without scrolling
+
+
 def test_nothing_leaves_the_page_and_nothing_strange_runs(opened, html, heard):
     opened.mouse.wheel(0, 20_000)
     for summary in opened.locator("summary").all():
