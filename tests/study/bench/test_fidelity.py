@@ -48,8 +48,9 @@ def test_a_small_run_has_a_row_for_every_method_and_truth(monkeypatch):
 
 
 def test_data_that_come_in_epochs(monkeypatch):
-    small = dataclasses.replace(maze(0), hidden=(16,), meta_epochs=2)
+    small = dataclasses.replace(maze(0), hidden=(16,))
     monkeypatch.setattr(bench_fidelity, "maze", lambda seed: small)
+    monkeypatch.setattr(bench_fidelity, "MANY", 2)
     monkeypatch.setattr(bench_fidelity, "EPOCHS", 2)
     monkeypatch.setattr(bench_fidelity, "FIRST", 1)
     rows = [row for row in bench_fidelity.bench_fidelity(["growing-maze"], 0) if row["truth"] == "ideal"]

@@ -29,7 +29,7 @@ STEPS = (1, 2, 5, 10, 20)
 BINS = 10  # of the expected calibration error
 GROWING = "growing-maze"
 EPOCHS = 6  # in which its data come
-FIRST = 10  # meta-epochs of the first, as in the presets
+FIRST, MANY = 10, 30  # meta-epochs: of the first, as in the presets; and of what is trained anew
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,6 @@ def growing(seed: int) -> Iterator[dict[str, Any]]:
     """The maze's data come in epochs. One meta-epoch per epoch from the last network, beside networks trained anew."""
     problem, data = maze(seed), zigzag_data(seed)
     common: dict[str, Any] = {"hidden": problem.hidden, "standardize": False, "random_state": seed}
-    many = problem.meta_epochs
 
     def anew(epochs: int, kernel_width: Any) -> Any:
         model = MetaNMLClassifier(kernel_width=kernel_width, meta_epochs=epochs, **common)
@@ -180,8 +179,8 @@ def growing(seed: int) -> Iterator[dict[str, Any]]:
     fitted: dict[str, Callable[[], Any]] = {
         "warm, 1 meta-epoch per epoch": lambda: warm,
         "anew, 1 meta-epoch": lambda: anew(1, problem.kernel_width),
-        f"anew, {many} meta-epochs": lambda: anew(many, problem.kernel_width),
-        f"anew, {many} meta-epochs, no kernel": lambda: anew(many, None),
+        f"anew, {MANY} meta-epochs": lambda: anew(MANY, problem.kernel_width),
+        f"anew, {MANY} meta-epochs, no kernel": lambda: anew(MANY, None),
     }
     for method, make in fitted.items():
         row = {"dataset": GROWING, "hidden": list(problem.hidden), "seed": seed, "method": method}
