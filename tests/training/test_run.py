@@ -8,6 +8,7 @@ import tempfile
 import warnings
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -317,3 +318,16 @@ def test_the_policy_is_copied_only_when_its_weights_change():
     run.agent = run.agent._replace(average=jax.tree.map(lambda weights: weights + 1, run.agent.average))
     assert run.policy is not first
     np.testing.assert_array_equal(run.policy.layers[0][0], first.layers[0][0] + 1)
+
+
+@pytest.mark.parametrize(("found", "rests"), [(0.96, True), (0.94, False)])
+def test_the_reward_rests_while_success_is_what_is_seen(found, rests):
+    agent = agent_of("mural", **{"loop.rest": 0.95})
+    agent.learn(180, progress=False)
+    agent.run.agent = agent.run.agent._replace(found=jnp.float32(found))
+    before = jax.tree.map(np.asarray, agent.run.parts)
+    row = agent.run.advance()
+    same = jax.tree.map(np.array_equal, before, jax.tree.map(np.asarray, agent.run.parts))
+    assert all(jax.tree.leaves(same)) == rests == ("train/resting" in row)
+    assert ("classifier/loss" in row) != rests
+    assert row["calibration/brier"] >= 0  # still measured

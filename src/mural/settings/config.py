@@ -44,6 +44,9 @@ class Loop:
     rich: Share = 0.0
     """Share of the old transitions in a batch that is drawn by the rank of the reward, high ones first: what is new or
     good is rare in the replay, and there the values have to be learned. 0: all are drawn uniformly."""
+    rest: Share = 1.0
+    """The reward stays as it is while more than this share of late episodes ended in what it takes for success: what is
+    visited then is no longer failure. 1: it always learns."""
     stale: bool = False
     """Never renew a reward: keep the one that a state was given when it was visited, as the released code does."""
     terminations: Literal["auto", "absorb", "stop", "bootstrap"] = "auto"

@@ -191,6 +191,11 @@ RULES: tuple[Rule, ...] = (
         preset="fast",
     ),
     Rule(
+        {"loop.rest": 0.95},
+        "docs/experiments.md: a door that was held for 40,000 steps was lost as its own success counted against it",
+        preset="fast",
+    ),
+    Rule(
         {"sac.relative": True},
         "docs/experiments.md: critics that learn the common level of all rewards lag behind it for 50,000 steps",
         preset="fast",

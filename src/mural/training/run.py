@@ -146,12 +146,14 @@ class Run:
         return Noise(rng, len(self.world.envs), self.world.spaces.action_size, self.config.loop.noise_correlation)
 
     def _learn_reward(self, key: Array) -> Row:
-        """Let every part of the reward learn from what has been seen."""
+        """Let every part of the reward learn from what has been seen, unless success is what is seen."""
         seen, terms = self.program.seen, self.program.terms
         rows = jax.tree.map(lambda *c: np.concatenate(c).reshape(-1, *c[0].shape[2:]), *self.recent)
         self.recent = []
         names = {STATES} | (total.learns_from(terms) & COLUMNS.keys())
         recent = Recent({name: jnp.asarray(c) for name, c in compiled.columns(rows, seen, names).items()})
+        if self.agent.found > self.config.loop.rest:
+            return {"train/resting": 1} | self.diagnostics.classifier(terms, self.parts, recent[STATES])
         experience = Experience(
             size=self._size(),
             draw=lambda n, k, names: compiled.sample(self.replay, seen, n, k, names),
