@@ -34,8 +34,8 @@ HARMLESS = (
 )
 
 TERMINATES = (
-    "{count} of {episodes} episodes terminated. Learned rewards are positive, so an episode that ends loses all "
-    "further reward, and an agent that is cut off on success would learn to hover next to the goal. Training "
+    "{count} of {episodes} episodes terminated. If no reward followed an end, an agent that is cut off on success "
+    "would learn to hover next to the goal, and one that fails would seek the end. Training "
     "therefore takes a terminal state as absorbing: its reward goes on for ever (loop.terminations). Simplest is an "
     "environment whose episodes end by a time limit only."
 )
