@@ -25,6 +25,7 @@ def test_a_record_counts_what_it_should():
 def test_both_loops_run():
     pytest.importorskip("stable_baselines3")
     settings = {**small.SETTINGS, "loop.epoch_steps": 100, "loop.random_steps": 100}
+    settings |= {f"reward.{name}": value for name, value in small.CNML.items()}
     rows = list(bench_loops(method="cnml", steps=500, overrides=settings))
     assert [row["loop"] for row in rows] == [*CONTESTANTS, "ours / Stable-Baselines3"]
     assert all(row["steps"] == 500 for row in rows[:2])
