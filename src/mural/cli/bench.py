@@ -137,7 +137,7 @@ class BenchSb3:
     """A method that rewards states alone."""
     seeds: tuple[int, ...] = (0,)
     """A run of each contestant per seed."""
-    steps: int = 100_000
+    steps: int = 50_000
     """The most environment steps of a run; it ends when five evaluations in a row succeed nine times in ten."""
     threads: int = 1
     """Compute threads of each process. With one, CPU seconds count, so that other work does not."""
