@@ -32,10 +32,15 @@ demo: setup
 
 # For people at work; `make test` is the whole of it.
 check: setup lint
-	$(ONE_THREAD) $(BIN)/python -m pytest -q -n $(TEST_WORKERS) $(QUICK_TESTS)
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist worksteal $(QUICK_TESTS)
 
-test: setup lint
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(TEST_WORKERS)
+# The linters work beside the tests; what they say stands below.
+test: setup
+	@$(MAKE) --no-print-directory lint > $(VENV)/lint.log 2>&1 & linters=$$!; \
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal; tests=$$?; \
+	wait $$linters; lint=$$?; cat $(VENV)/lint.log; \
+	test $$tests -eq 0 || echo "The tests failed: see above."; test $$lint -eq 0 || echo "The linters failed."; \
+	test $$tests -eq 0 -a $$lint -eq 0
 
 lint: setup
 	$(BIN)/ruff check .

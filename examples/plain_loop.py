@@ -17,7 +17,7 @@ def step(place: np.ndarray, action: int) -> np.ndarray:
     return place if through else new
 
 
-def main(episodes: int = 300, horizon: int = 40, gamma: float = 0.95, seed: int = 0) -> np.ndarray:
+def main(episodes: int = 120, horizon: int = 40, gamma: float = 0.95, seed: int = 0) -> np.ndarray:
     """Learn to go around the wall, to the upper left; returns where the greedy policy ends."""
     rng, q = np.random.default_rng(seed), np.zeros((SIZE, SIZE, 4))
     reward = mural.OutcomeReward(np.full((20, 2), (0, SIZE - 1)), method="cnml", units="raw")

@@ -16,7 +16,7 @@ def main(steps: int = 10_000) -> float:
     """Train; returns the share of successful episodes."""
     reward = mural.OutcomeReward(success_examples(), method="cnml", seed=0)
     model = SAC(
-        "MlpPolicy", UMaze(), seed=0, learning_starts=500, batch_size=128, learning_rate=1e-3, gamma=0.9,
+        "MlpPolicy", UMaze(), seed=0, learning_starts=250, train_freq=4, batch_size=128, learning_rate=3e-3, gamma=0.9,
         ent_coef="auto_0.1", target_entropy=-1.0, policy_kwargs={"net_arch": [64, 64]},
         replay_buffer_class=OutcomeReplayBuffer, replay_buffer_kwargs={"reward": reward},
     )  # fmt: skip

@@ -31,7 +31,7 @@ class UMaze(gymnasium.Env):
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Move; a step that would cross the wall stops in front of it."""
-        new = np.clip(self.place + 0.3 * np.clip(action, -1, 1), -1, 1)
+        new = np.clip(self.place + 0.4 * np.clip(action, -1, 1), -1, 1)
         if self.place[1] * new[1] <= 0:  # from one half into the other: where is it at height 0?
             share = self.place[1] / (self.place[1] - new[1]) if self.place[1] != new[1] else 0.0
             if self.place[0] + share * (new[0] - self.place[0]) < 0.2:

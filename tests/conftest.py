@@ -11,7 +11,8 @@ from ctypes.util import find_library
 from pathlib import Path
 
 QUICK = (
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false "
+    "--xla_cpu_parallel_codegen_split_count=1"
 )
 
 # In front: XLA stops reading at a word without dashes. A worker of pytest-xdist inherits what the first process set.

@@ -52,7 +52,7 @@ class Agent:
     config : further settings by dotted name, e.g. {"sac.gamma": 0.95, "loop.environments": 4}, or a whole `RunConfig`,
         which must not contradict the other arguments.
     check : whether to try out an environment that is not ours, and to look for mistakes in examples, before anything is
-        learned (`check_env`, `check_examples`); that resets the environment and takes a few hundred steps in it.
+        learned (`check_env`, `check_examples`); that resets the environment and takes some thousand steps in it.
 
     Examples
     --------
@@ -112,7 +112,9 @@ class Agent:
         if self._closes and not tasks.is_ours(self.config.task):
             checks.check_env(self.env)
         if world.examples is not None and (examples is not None or self.config.examples is not None):
-            checks.examine(self.env, world.spaces, np.concatenate([world.examples.states, world.held_out]))
+            states = np.concatenate([world.examples.states, world.held_out])
+            rows = worlds.split_rows(len(states), self.config.loop.held_out, self.config.seed)
+            checks.examine(self.env, world.spaces, states[np.argsort(np.concatenate(rows))])  # as the user has them
 
     @property
     def env(self) -> Env:

@@ -13,7 +13,7 @@ from tests.training import small
 
 
 def wrapped(env=None, **options):
-    reward = mural.OutcomeReward(small.examples(), method="cnml")
+    reward = mural.OutcomeReward(small.examples(), method="cnml", config=small.CNML)
     return OutcomeRewardWrapper(small.Field() if env is None else env, reward, **options)
 
 
@@ -60,7 +60,7 @@ def test_it_is_an_environment_and_sees_what_the_task_says():
     check_env(wrapped().env, skip_render_check=True)
     task = gymnasium.make("mural/ZigzagMaze-v0")
     examples = mural.check_examples(task, None)
-    env = OutcomeRewardWrapper(task, mural.OutcomeReward(examples, method="cnml"), every=20)
+    env = OutcomeRewardWrapper(task, mural.OutcomeReward(examples, method="cnml", config=small.CNML), every=20)
     assert len(list(walk(env, 25))) == 25
     assert env.learned_reward.updates == 1
 

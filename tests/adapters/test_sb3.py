@@ -35,7 +35,8 @@ def _one_thread():
 
 
 def new_reward(examples=None):
-    return mural.OutcomeReward(small.examples() if examples is None else examples, method="cnml")
+    examples = small.examples() if examples is None else examples
+    return mural.OutcomeReward(examples, method="cnml", config=small.CNML)
 
 
 def filled(rows=100, ends=(), n_envs=1, reward=None, size=1000, space=BOX, **options):

@@ -1,7 +1,5 @@
 """The closed form equals autodiff on private copies of the weights: any depth, classes, weights and data size."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,32 +11,36 @@ from mural.nml import adaptation, closed_form, meta, mlp
 from mural.nml.weights import Data, query_weights
 from tests.nml import brute_force
 
-WIDTHS = (7, 5, 9)  # few shapes: every new one is compiled
+WIDTHS = (7, 5, 9)
+# Depth, classes, data. Few shapes, as every one is compiled: every depth with every number of classes.
+SHAPES = [
+    (depth, k, (1, 2, 5, 63, 300)[(3 * depth + i) % 5]) for depth in (1, 2, 3, 4) for i, k in enumerate((2, 3, 5))
+]
 
-problems = st.fixed_dictionaries(
-    {
-        "seed": st.integers(0, 2**31 - 1),
-        "depth": st.integers(1, 4),
-        "k": st.sampled_from([2, 3, 5]),
-        "n": st.sampled_from([1, 2, 5, 63, 300]),
-        "d": st.just(3),
-        "kernel_width": st.one_of(st.none(), st.floats(0.05, 20)),
-        "query_weight": st.sampled_from([0.02, 0.25, 1.0, 2.0, 50.0]),
-        "step_size": st.sampled_from([0.001, 0.01, 0.1, 0.5]),
-        "constant_counts": st.booleans(),
-    }
-)
+
+def problems(shapes):
+    return st.fixed_dictionaries(
+        {
+            "seed": st.integers(0, 2**31 - 1),
+            "shape": st.sampled_from(shapes),
+            "d": st.just(3),
+            "kernel_width": st.one_of(st.just(np.inf), st.floats(0.05, 20)),
+            "query_weight": st.sampled_from([0.02, 0.25, 1.0, 2.0, 50.0]),
+            "step_size": st.sampled_from([0.001, 0.01, 0.1, 0.5]),
+            "constant_counts": st.booleans(),
+        }
+    )
 
 
 def make(problem, dtype):
     rng = np.random.default_rng(problem["seed"])
-    sizes = (problem["d"], *WIDTHS[: problem["depth"] - 1], problem["k"])
+    depth, k, n = problem["shape"]
+    sizes = (problem["d"], *WIDTHS[: depth - 1], k)
     params = mlp.init(sizes, key=jax.random.key(problem["seed"]), dtype=dtype)
-    n = problem["n"]
     represents = np.full(n, rng.uniform(0.5, 30)) if problem["constant_counts"] else rng.uniform(0.1, 30, n)
     data = Data(
         jnp.asarray(rng.normal(size=(n, problem["d"])), dtype),
-        jnp.asarray(rng.integers(0, problem["k"], n)),
+        jnp.asarray(rng.integers(0, k, n)),
         jnp.asarray(represents, dtype),
     )
     queries = np.concatenate([rng.normal(size=(2, problem["d"])), np.asarray(data.x[:1])])  # one equals a data point
@@ -51,37 +53,40 @@ def closed(params, data, queries, kernel_width, query_weight, step_size):
     return closed_form.log_likelihoods(params, closed_form.support(params, data), queries, weights, step_size)
 
 
-slow_with_kernel = jax.jit(brute_force.log_likelihoods)
-slow_without = jax.jit(partial(brute_force.log_likelihoods, kernel_width=None))
+slow = jax.jit(brute_force.log_likelihoods)
 
 
 def both(problem, dtype):
     params, data, queries = make(problem, dtype)
-    width, *rest = (problem[key] for key in ("kernel_width", "query_weight", "step_size"))
-    ours = closed(params, data, queries, jnp.inf if width is None else width, *rest)
-    options = {key: problem[key] for key in ("query_weight", "step_size")}
-    if width is None:
-        slow = slow_without(params, *data, queries, **options)
-    else:
-        slow = slow_with_kernel(params, *data, queries, kernel_width=width, **options)
-    return np.asarray(ours), np.asarray(slow)
+    options = {key: problem[key] for key in ("kernel_width", "query_weight", "step_size")}
+    ours = closed(params, data, queries, *options.values())
+    return np.asarray(ours), np.asarray(slow(params, *data, queries, **options))
 
 
 @settings(max_examples=40, deadline=None)
-@given(problems)
+@given(problems(SHAPES))
 def test_equals_autodiff_in_float64(problem):
     with jax.enable_x64(True):
-        ours, slow = both(problem, jnp.float64)
+        ours, book = both(problem, jnp.float64)
     assert ours.dtype == np.float64
-    np.testing.assert_allclose(np.exp(ours), np.exp(slow), rtol=1e-10, atol=0)
+    np.testing.assert_allclose(np.exp(ours), np.exp(book), rtol=1e-10, atol=0)
 
 
 @settings(max_examples=25, deadline=None)
-@given(problems)
+@given(problems(SHAPES[::3] + SHAPES[-1:]))
 def test_equals_autodiff_in_float32(problem):
-    ours, slow = both(problem, jnp.float32)
+    ours, book = both(problem, jnp.float32)
     assert ours.dtype == np.float32
-    np.testing.assert_allclose(np.exp(ours), np.exp(slow), rtol=1e-5, atol=0)
+    np.testing.assert_allclose(np.exp(ours), np.exp(book), rtol=1e-5, atol=0)
+
+
+def test_no_kernel_is_one_of_infinite_width():
+    params, data, queries = make({"seed": 0, "shape": (2, 2, 5), "d": 3, "constant_counts": False}, jnp.float32)
+    options = {"query_weight": 1.0, "step_size": 0.1}
+    without = brute_force.log_likelihoods(params, *data, queries, kernel_width=None, **options)
+    np.testing.assert_array_equal(
+        without, brute_force.log_likelihoods(params, *data, queries, kernel_width=np.inf, **options)
+    )
 
 
 @pytest.mark.parametrize("steps", [1, 2, 5, 20])
@@ -89,9 +94,7 @@ def test_equals_autodiff_in_float32(problem):
 def test_several_steps_equal_autodiff(steps, k):
     problem = {
         "seed": steps,
-        "depth": 3,
-        "k": k,
-        "n": 12,
+        "shape": (3, k, 12),
         "d": 2,
         "kernel_width": 0.7,
         "query_weight": 1.0,

@@ -7,7 +7,6 @@ its own with the first computation, which only the children do.
 import json
 import subprocess
 import sys
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,7 +18,6 @@ import jax
 import mural.tasks
 from mural.api import Agent
 from mural.storage.folder import RunFolder
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 threads = [line for line in open("/proc/self/status") if line.startswith("Threads")]
 assert threads[0].split()[1] == "1", threads
 
@@ -54,11 +52,11 @@ for line in sys.stdin:
 class Nursery:
     """`begin` a process; read its `line`s; the last is "end <exit code>"."""
 
-    def __init__(self, cache: Path) -> None:
+    def __init__(self) -> None:
         self.parent = subprocess.Popen(
             [sys.executable, "-c", PARENT],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=environment(threads=1) | {"XLA_FLAGS": " ".join(ONE_THREAD), "JAX_COMPILATION_CACHE_DIR": str(cache)},
+            env=environment(threads=1) | {"XLA_FLAGS": " ".join(ONE_THREAD)},
         )  # fmt: skip
 
     def begin(self, **task: Any) -> int:

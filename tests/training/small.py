@@ -17,6 +17,7 @@ CLASSIFIER = {
     "hidden": [8], "negatives": 32, "positives": 32, "train_points": 16, "adapt_points": 32, "outer_points": 8,
     "first_epochs": 2, "epochs": 1, "updates_per_epoch": 2, "queries_per_update": 4,
 }  # fmt: skip
+CNML = {"kernel.negatives": 128, "kernel.positives": 32}
 MURAL = SETTINGS | {f"reward.classifier.{name}": value for name, value in CLASSIFIER.items()}
 
 

@@ -67,6 +67,24 @@ class BenchOod:
 
 
 @dataclass
+class BenchExamples:
+    """Success examples some of which are none: how many of them the check names, and how many right ones."""
+
+    tasks: Positional[tuple[str, ...]] = ()
+    """Short names; all tasks if none is given."""
+    seed: int = 0
+    """Seed of the examples, right and wrong."""
+    json: bool = False
+    """One JSON object per line."""
+
+    def run(self) -> None:
+        """Measure and print."""
+        from mural.study.bench.doubts import bench_doubts
+
+        show(bench_doubts(self.tasks or None, seed=self.seed), as_json=self.json)
+
+
+@dataclass
 class BenchTasks:
     """Steps per second of the tasks on one core, with other people's environments in the same run."""
 
@@ -119,7 +137,7 @@ class BenchSb3:
     """A method that rewards states alone."""
     seeds: tuple[int, ...] = (0,)
     """A run of each contestant per seed."""
-    steps: int = 100_000
+    steps: int = 50_000
     """The most environment steps of a run; it ends when five evaluations in a row succeed nine times in ten."""
     threads: int = 1
     """Compute threads of each process. With one, CPU seconds count, so that other work does not."""
@@ -159,6 +177,7 @@ class Bench:
         Annotated[BenchClassifier, tyro.conf.subcommand("classifier")]
         | Annotated[BenchFidelity, tyro.conf.subcommand("fidelity")]
         | Annotated[BenchOod, tyro.conf.subcommand("ood")]
+        | Annotated[BenchExamples, tyro.conf.subcommand("examples")]
         | Annotated[BenchTasks, tyro.conf.subcommand("tasks")]
         | Annotated[BenchTrain, tyro.conf.subcommand("train")]
         | Annotated[BenchSb3, tyro.conf.subcommand("sb3")]

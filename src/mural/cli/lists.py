@@ -146,7 +146,8 @@ class CheckExamples:
         """Print a table of the columns, then what is doubtful."""
         import numpy as np
 
-        from mural.inputs.checks import doubts_about, explore
+        from mural.inputs.checks import explore
+        from mural.inputs.doubts import doubts_about, ordinary_rows
         from mural.inputs.examples import load_examples
         from mural.inputs.spaces import Spaces
         from mural.inputs.world import make_env
@@ -174,7 +175,8 @@ class CheckExamples:
             from mural.show.example_picture import draw_examples
 
             title = f"{self.env}: {len(states)} examples of success"
-            draw_examples(self.picture, names, states, walked, started[:, spaces.columns], title)
+            doubtful = states[ordinary_rows(states, walked)]
+            draw_examples(self.picture, names, states, walked, started[:, spaces.columns], title, doubtful)
         if not self.json:
             print(f"{len(states)} examples from {loaded.provenance}")
             print("\n".join(f"warning: {text}" for text in doubts) or "nothing looks wrong with them")

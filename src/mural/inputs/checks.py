@@ -14,15 +14,14 @@ from gymnasium.utils.env_checker import check_env as gymnasium_check_env
 from numpy.typing import NDArray
 
 from mural.errors import MuralError
+from mural.inputs.doubts import doubts_about
 from mural.inputs.examples import SuccessExamples, load_examples
 from mural.inputs.selection import Selection, SpaceError
 from mural.inputs.spaces import Env, Floats, Spaces, Step, StepError, horizon_of, validate_reset, validate_step
 
-FEW = 10  # fewer examples than this say little about what success is
-RESETS = 20
+RESETS, EACH = 20, 50  # episodes that examples are compared with, and the most random steps of each
 STEPS = 200
 SCALES = 1000.0  # ratio of ranges from which on a network hardly sees the smaller column
-CLOSE = 0.01  # distance, in standard deviations per column, from which on two states count as the same
 
 # What Gymnasium's checker says about good environments, or what is of no consequence here: actions are rescaled, and
 # observations may be unbounded. What it says of observations outside their space is said better below.
@@ -35,8 +34,8 @@ HARMLESS = (
 )
 
 TERMINATES = (
-    "{count} of {episodes} episodes terminated. Learned rewards are positive, so an episode that ends loses all "
-    "further reward, and an agent that is cut off on success would learn to hover next to the goal. Training "
+    "{count} of {episodes} episodes terminated. If no reward followed an end, an agent that is cut off on success "
+    "would learn to hover next to the goal, and one that fails would seek the end. Training "
     "therefore takes a terminal state as absorbing: its reward goes on for ever (loop.terminations). Simplest is an "
     "environment whose episodes end by a time limit only."
 )
@@ -84,7 +83,7 @@ def check_examples(
     """The success examples as training would use them, or an `ExamplesError`; resets and steps `env`.
 
     Warns (`ExamplesWarning`) on what looks like a mistake: few examples, repeated ones, columns that never change,
-    examples that look like states in which episodes start.
+    examples that look like states in which episodes start, or like those that random actions come to.
     """
     spaces = Spaces.of(env, classifier_keys, classifier_slice)
     loaded = load_examples(examples, spaces, task=env)
@@ -99,53 +98,15 @@ def examine(env: Env, spaces: Spaces, states: Floats) -> None:
         warnings.warn(text, ExamplesWarning, stacklevel=3)
 
 
-def doubts_about(
-    spaces: Spaces, states: NDArray[np.float64], started: NDArray[np.float64], visited: NDArray[np.float64]
-) -> Iterator[str]:
-    """What looks like a mistake in examples [m, d], given whole observations that `explore` found."""
-    if len(states) < FEW:
-        yield f"there are only {len(states)} success examples; collect about 150, varied in all that does not matter"
-    repeated = len(states) - len(np.unique(states, axis=0))
-    if repeated:
-        yield f"{repeated} of {len(states)} success examples ({repeated / len(states):.0%}) repeat others"
-    started, visited = started[:, spaces.columns], visited[:, spaces.columns]
-    still = (np.ptp(states, axis=0) == 0) & (np.ptp(visited, axis=0) > 0)
-    if len(states) > 1 and still.any():
-        names = ", ".join(spaces.column_name(int(column)) for column in spaces.columns[still][:12])
-        yield (
-            f"{names}: equal in all success examples, but not in the environment. The classifier will take this for a "
-            "part of success; if it is none, leave it out with classifier_keys or classifier_slice"
-        )
-    near = _look_like_starts(states, started, visited)
-    if near >= 0.5:
-        yield (
-            f"{near:.0%} of {len(started)} states in which episodes started are as close to a success example as "
-            "to each other: is the task done at the start, or were the examples taken too early?"
-        )
-
-
-def _look_like_starts(states: NDArray[np.float64], started: NDArray[np.float64], visited: NDArray[np.float64]) -> float:
-    """Share of starting states that have an example as close to them as their fellows are to each other."""
-    everything = np.concatenate([states, visited])
-    spread = everything.std(axis=0)
-    moving = spread > 0
-    if not moving.any():
-        return 1.0
-    a, b = started[:, moving] / spread[moving], states[:, moving] / spread[moving]
-    to_examples = np.array([np.sqrt(((b - row) ** 2).mean(axis=1)).min() for row in a])
-    to_fellows = [np.sqrt(((np.delete(a, i, axis=0) - row) ** 2).mean(axis=1)).min() for i, row in enumerate(a)]
-    return float((to_examples <= max(float(np.median(to_fellows)), CLOSE)).mean())
-
-
 def explore(env: Env, spaces: Spaces) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Starting states [RESETS, o], and all states on short random walks from them."""
+    """Starting states [RESETS, o], and all states on random walks from them."""
     rng = np.random.default_rng(0)
     started, visited = [], []
     for seed in range(RESETS):
         obs = validate_reset(spaces, env.reset(seed=seed))
         started.append(obs)
         visited.append(obs)
-        for _ in range(STEPS // RESETS):
+        for _ in range(EACH):
             step = _random_step(env, spaces, rng)
             visited.append(step.obs)
             if step.terminated or step.truncated:

@@ -142,12 +142,16 @@ def build(
 
 def split(examples: SuccessExamples, share: float, seed: int) -> tuple[SuccessExamples, NDArray[np.float32]]:
     """Examples to learn from, and a share (none of fewer than 20) that is kept back."""
-    m = len(examples.states)
-    kept_back = int(share * m) if m >= 20 else 0
-    order = np.random.default_rng([seed, 7]).permutation(m)
-    back, rest = order[:kept_back], np.sort(order[kept_back:])
+    rest, back = split_rows(len(examples.states), share, seed)
     whole = None if examples.observations is None else examples.observations[rest]
     return SuccessExamples(examples.states[rest], whole, examples.provenance), examples.states[back]
+
+
+def split_rows(m: int, share: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which of `m` examples are learned from, and which are kept back."""
+    kept_back = int(share * m) if m >= 20 else 0
+    order = np.random.default_rng([seed, 7]).permutation(m)
+    return np.sort(order[kept_back:]), order[:kept_back]
 
 
 def _plane(env: Env) -> NDArray[np.float32] | None:

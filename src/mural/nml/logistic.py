@@ -65,8 +65,9 @@ class Logistic:
     def _newton(self, start: Floats, fq: Floats, yq: Floats, wq: Floats) -> tuple[Floats, NDArray[np.bool_], int]:
         """Damped Newton on all problems at once; a problem that has converged is left alone."""
         w = np.array(start, dtype=float)
-        (b, m, k), (n, _) = w.shape, self.f.shape
-        outer_f = (self.f[:, :, None] * self.f[:, None, :]).reshape(n, m * m)
+        b, m, k = w.shape
+        rows, columns = np.triu_indices(m)
+        outer_f = self.f[:, rows] * self.f[:, columns]  # of the symmetric products each one once
         converged = np.zeros(b, dtype=bool)
         scale = 1 + np.abs(self.f).max(initial=0) * max(1.0, self.represents.sum())
         steps = 0
@@ -90,13 +91,17 @@ class Logistic:
         """Σᵢ rᵢ (fᵢfᵢᵀ) ⊗ (diag pᵢ − pᵢpᵢᵀ) + the query's term + l2·I, as [b, mk, mk]."""
         b, _, k = p.shape
         m = fq.shape[1]
+        of_label = np.ascontiguousarray(np.moveaxis(p, -1, 0))
+        counted = of_label * self.represents
+        rows, columns = np.triu_indices(m)
         hessian = np.empty((b, m, k, m, k))
+        block = np.empty((b, m, m))
         for c in range(k):
             for d in range(c, k):
-                curvature = (p[:, :, c] * ((c == d) - p[:, :, d])) * self.represents
-                block = (curvature @ outer_f).reshape(b, m, m)
+                halves = (counted[c] * ((c == d) - of_label[d])) @ outer_f
+                block[:, rows, columns] = block[:, columns, rows] = halves
                 at_query = pq[:, c] * ((c == d) - pq[:, d]) * wq
-                block = block + at_query[:, None, None] * fq[:, :, None] * fq[:, None, :]
+                block += at_query[:, None, None] * fq[:, :, None] * fq[:, None, :]
                 hessian[:, :, c, :, d] = hessian[:, :, d, :, c] = block
         return hessian.reshape(b, m * k, m * k) + self.l2 * np.eye(m * k)
 

@@ -1,8 +1,9 @@
 """The same task and the same reward in our fused loop and in SAC of Stable-Baselines3: speed, and steps to success.
 
 Each contestant has a process of its own with a fixed number of threads. Both have the settings of the preset: widths,
-batch, discount, rates, first temperature, entropy, steps between updates of the reward. What our loop adds beyond these
-(scaled inputs, layer norm, correlated noise, entropy that falls once the goal is found) is part of what is compared.
+batch, updates per step, discount, rates, first temperature, entropy, steps between updates of the reward. What our loop
+adds beyond these (scaled inputs, layer norm, correlated noise, batches that hold what is new, entropy that falls once
+the goal is found) is part of what is compared.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def bench_loops(
     task: str = "zigzag-maze",
     method: str = "mural",
     seeds: Sequence[int] = (0,),
-    steps: int = 100_000,
+    steps: int = 50_000,
     threads: int = 1,
     overrides: Mapping[str, Any] | None = None,
 ) -> Iterator[Row]:
@@ -50,19 +51,19 @@ def bench_loops(
 
 
 class Record:
-    """What a contestant has done: seconds per epoch without evaluations, and the evaluations."""
+    """What a contestant has done: seconds per epoch, and the evaluations."""
 
     def __init__(self, threads: int) -> None:
         self.clock = time.process_time if threads == 1 else time.perf_counter
         self.evaluations: list[Row] = []
-        self.epochs: list[tuple[int, float]] = []
+        self.epochs: list[tuple[int, float, bool]] = []
         self.begun = self.since = self.clock()
         self.solved: tuple[int, float] | None = None
 
-    def epoch(self, steps: int, excepted: float = 0.0) -> None:
-        """So many steps have been made since the last call; `excepted` seconds of them do not count."""
+    def epoch(self, steps: int, evaluated: bool) -> None:
+        """So many steps have been made since the last call; whether an evaluation was among them."""
         now = self.clock()
-        self.epochs.append((steps, now - self.since - excepted))
+        self.epochs.append((steps, now - self.since, evaluated))
         self.since = now
 
     def evaluated(self, step: int, success: float) -> bool:
@@ -73,15 +74,15 @@ class Record:
         return self.solved is not None
 
     def row(self) -> Row:
-        """The result. The first three epochs, which compile, do not count for the speed."""
-        speeds = [steps / seconds for steps, seconds in self.epochs[3:]]
+        """The result. For the speed, the first three epochs, which compile, and those with evaluations do not count."""
+        speeds = [steps / seconds for steps, seconds, evaluated in self.epochs[3:] if not evaluated]
         found = [row["eval/success"] for row in self.evaluations]
         return {
             "steps_per_second": round(statistics.median(speeds), 1) if speeds else None,
             "steps_to_success": self.solved[0] if self.solved else None,
             "seconds_to_success": round(self.solved[1], 1) if self.solved else None,
             "best_success": max(found, default=None),
-            "steps": sum(steps for steps, _ in self.epochs),
+            "steps": sum(steps for steps, _, _ in self.epochs),
         }
 
 
@@ -93,7 +94,7 @@ def ours(task: str, method: str, seed: int, steps: int, overrides: Row, threads:
     record = Record(threads)
 
     def after(run: Any, row: Row) -> bool:
-        record.epoch(run.epoch_steps, run.timing["evaluate"])  # in wall seconds: next to nothing
+        record.epoch(run.epoch_steps, "eval/success" in row)
         return "eval/success" not in row or not record.evaluated(row["step"], row["eval/success"])
 
     agent.learn(steps, progress=False, callback=after)
@@ -128,11 +129,9 @@ def theirs(task: str, method: str, seed: int, steps: int, overrides: Row, thread
         def _on_step(self) -> bool:
             if self.num_timesteps % every:
                 return True
-            before = record.clock()
-            go_on = True
-            if self.num_timesteps > every and self.num_timesteps % (every * config.watch.eval_every) == 0:
-                go_on = not record.evaluated(self.num_timesteps, self.success())
-            record.epoch(every, record.clock() - before)
+            due = self.num_timesteps > every and self.num_timesteps % (every * config.watch.eval_every) == 0
+            go_on = not (due and record.evaluated(self.num_timesteps, self.success()))
+            record.epoch(every, due)
             return go_on
 
         def success(self) -> float:
@@ -152,6 +151,7 @@ def theirs(task: str, method: str, seed: int, steps: int, overrides: Row, thread
         gamma=sac.gamma, tau=sac.tau, buffer_size=config.loop.replay_size, learning_starts=config.loop.random_steps,
         ent_coef=f"auto_{sac.initial_temperature}",
         target_entropy=sac.entropy_per_action * made.spaces.action_size,
+        train_freq=1, gradient_steps=max(1, round(config.loop.updates_per_step)),
         policy_kwargs={"net_arch": list(sac.hidden)}, replay_buffer_class=OutcomeReplayBuffer,
         replay_buffer_kwargs={
             "reward": reward, "classifier_slice": list(made.columns), "pool": config.loop.pool,

@@ -1,0 +1,93 @@
+"""Wrong examples are named, right ones never: not even where random steps succeed now and then."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+import mural
+from mural import cli
+from mural.inputs.checks import ExamplesWarning, explore
+from mural.inputs.doubts import named, ordinary_rows
+from mural.inputs.spaces import Spaces
+from mural.inputs.world import make_env
+from mural.study.wrong_examples import ordinary
+
+CAR = "MountainCarContinuous-v0"
+TASKS = ["zigzag-maze", "sawyer-push", CAR]
+
+
+def right(env: gymnasium.Env[Any, Any], n: int = 150) -> np.ndarray:
+    if env.spec is not None and env.spec.id == CAR:
+        return np.random.default_rng(0).uniform([0.45, 0.0], [0.5, 0.05], (n, 2)).astype(np.float32)
+    return env.unwrapped.success_examples(n, 0)  # type: ignore[attr-defined]
+
+
+def wrong(env: gymnasium.Env[Any, Any], n: int) -> np.ndarray:
+    """States of random episodes: other seeds, and up to twice as many steps as the check makes."""
+    if env.spec is None or env.spec.id != CAR:
+        return np.array(ordinary(env.unwrapped, n, 500, np.random.default_rng(5)))  # type: ignore[arg-type]
+    env.action_space.seed(5)
+    found, rng = [], np.random.default_rng(5)
+    for i in range(n):
+        obs, _ = env.reset(seed=500 + i)
+        for _ in range(rng.integers(1, 100)):
+            obs = env.step(env.action_space.sample())[0]
+        found.append(obs)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_right_examples_pass_without_a_word_and_wrong_ones_are_named(name: str) -> None:
+    env = make_env(name)
+    examples = right(env)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mural.check_examples(env, examples)
+    for bad in (np.arange(60, 90), np.array([3, 50, 51, 52, 100, 149])):  # a fifth; 4 %
+        spoilt = examples.copy()
+        spoilt[bad] = wrong(env, len(bad))
+        with pytest.warns(ExamplesWarning, match=f"of 150 success examples look like .* rows {bad[0]}") as caught:
+            mural.check_examples(env, spoilt)
+        assert len(caught) == 1
+        spaces = Spaces.of(env)
+        found = ordinary_rows(spoilt[:, spaces.columns], explore(env, spaces)[1][:, spaces.columns])
+        assert set(found) <= set(bad)
+        assert len(found) >= 0.8 * len(bad)
+    env.close()
+
+
+def test_success_that_random_steps_meet_now_and_then_is_no_mistake() -> None:
+    rng = np.random.default_rng(0)
+    visits = rng.uniform(-1, 1, (1000, 2))
+    goal = rng.uniform(0.6, 1, (150, 2))  # a 25th of the square
+    assert len(ordinary_rows(goal, visits)) == 0
+    goal[:30] = rng.uniform(-1, 0.4, (30, 2))
+    assert set(ordinary_rows(goal, visits)) >= set(range(28))
+    assert len(ordinary_rows(visits[:1], visits)) == 0
+
+
+def test_rows_are_those_of_the_user_although_some_are_kept_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    env = make_env("zigzag-maze")
+    examples = right(env)
+    examples[40:60] = wrong(env, 20)
+    with pytest.warns(ExamplesWarning, match=r"20 of 150 success examples .* rows 40–59 \("):
+        mural.Agent("zigzag-maze", examples)
+    np.savez(tmp_path / "mine.npz", examples=examples)
+    picture = tmp_path / "p.png"
+    cli.main(["examples", "check", "zigzag-maze", str(tmp_path / "mine.npz"), "--picture", str(picture)])
+    assert "rows 40–59 " in capsys.readouterr().out
+    assert picture.stat().st_size > 5000
+
+
+def test_rows_in_few_words() -> None:
+    assert named([4]) == "4"
+    assert named(np.array([0, 1, 2, 5, 7, 8])) == "0–2, 5, 7–8"
+    assert named(range(0, 40, 2)) == "0, 2, 4, 6, 8, 10, 12, 14, …"
