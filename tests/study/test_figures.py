@@ -8,7 +8,6 @@ import jax
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from PIL import Image
 
 from mural.cli import main
 from mural.nml import MetaNMLClassifier, mlp
@@ -21,6 +20,7 @@ from mural.study.figures.picture import COLOURS, Ask, Drawn, colour, tidy
 from mural.study.maze_data import zigzag_data
 from mural.study.runs import ABLATED, COMPARISON, RULES, MissingRunsError, Where, groups
 from tests.study.made_up import result, seeds, write
+from tests.study.report.folders import run_folder, with_maps
 
 
 def test_every_figure_has_a_function_and_a_name_of_its_own():
@@ -173,17 +173,20 @@ def test_visits_come_from_the_replay_of_a_checkpoint(tmp_path):
         visits.places(folder)
 
 
-def test_pictures_over_time_need_pictures(tmp_path):
+def test_maps_over_time_are_those_that_runs_kept(tmp_path):
     ask = Ask(runs=tmp_path)
-    with pytest.raises(MissingRunsError, match=r"zigzag-maze with mural or vice that kept pictures"):
+    with pytest.raises(MissingRunsError, match=r"zigzag-maze with mural or vice that kept maps"):
         make("zigzag-over-time", ask, tmp_path / "out")
     for name in ("mural-10", "mural-12", "vice-11", "vice-count-10"):
-        for step in (10, 20, 30):
-            folder = tmp_path / "mazes" / f"zigzag-maze-{name}" / "pictures"
-            folder.mkdir(parents=True, exist_ok=True)
-            Image.new("RGB", (40, 20), (step, 0, 0)).save(folder / f"{step:010d}.png")
+        folder = with_maps(run_folder(tmp_path / "mazes" / f"zigzag-maze-{name}"), range(1000, 31_000, 1000))
+        (folder / "versions.json").write_text('{"commit": "abcdef0123"}')
     drawn, paths = make("zigzag-over-time", ask, tmp_path / "out")
-    assert drawn.data["steps"] == {"zigzag-maze-mural-10": [10, 20, 30], "zigzag-maze-vice-11": [10, 20, 30]}
+    steps = drawn.data["steps"]
+    assert list(steps) == ["zigzag-maze-mural-10", "zigzag-maze-vice-11"]
+    assert len(steps["zigzag-maze-mural-10"]) == 4
+    assert steps["zigzag-maze-mural-10"][-1] == 30_000
+    assert "zigzag-maze-vice-11 (commit abcdef0)" in drawn.made_by
+    assert len([axis for axis in drawn.figure.axes if axis.images]) == 16  # reward and visits, twice, at four moments
     assert paths[1].stat().st_size > 1000
 
 

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from mural.nml import MetaNMLClassifier
-from mural.study.figures import default, meta_nml, scenes, shaping
+from mural.study.figures import default, meta_nml, picture, scenes, shaping
 from mural.study.figures.picture import Ask
+from mural.study.figures.reward_classifiers import follows
 from mural.study.maze_data import zigzag_data
+from mural.tasks.mazes.layouts import ZIGZAG
 
 
 @pytest.fixture
@@ -82,3 +84,25 @@ def test_the_rules_of_the_default():
     assert data["spared"]["spared"] > data["spared"]["held against it"]
     assert data["coreset"]["bright"] < data["random draw"]["bright"]
     assert data["ranks"]["half by rank"] > data["ranks"]["uniform"]
+
+
+def test_the_small_print_names_the_commit_and_says_if_files_differ(monkeypatch):
+    monkeypatch.setattr(picture, "commit", lambda: {"commit": "0123456789+"})
+    assert picture.from_scratch(3, ": ten states") == "made from scratch with seed 3: ten states, commit 0123456+"
+    monkeypatch.setattr(picture, "commit", dict)
+    assert picture.from_scratch(0).endswith("commit unknown")
+
+
+def test_the_middle_of_a_frame():
+    frame = np.arange(4 * 8 * 3).reshape(4, 8, 3)
+    assert np.array_equal(scenes.square(frame), frame[:, 2:6])
+    assert np.array_equal(scenes.square(frame.transpose(1, 0, 2)), frame.transpose(1, 0, 2)[2:6])
+
+
+def test_a_reward_follows_the_straight_line_or_the_way_around():
+    points = np.random.default_rng(0).uniform(-4, 4, (400, 2))
+    straight = follows(points, -np.linalg.norm(points - np.array(ZIGZAG.goal), axis=1))
+    around = follows(points, -ZIGZAG.distance(points))
+    assert straight["straight"] == pytest.approx(1) == around["around"]
+    assert straight["around"] < 0.9
+    assert around["straight"] < 0.9

@@ -66,11 +66,12 @@ def test_runtimes_are_measured_ratios(tmp_path):
     by = {t.domain: t for t in runtimes.per_input(classifier)}
     assert (by["Sawyer door"].meta_ratio, by["Sawyer door"].speedup) == (4.0, 50.0)
     assert by["mazes"].meta_ratio is None  # a network of 2048², which was not measured
-    train = measured(tmp_path / "t.jsonl", what=DOMAIN, ours=3, peer=2, env="zigzag-maze", threads=1)
+    train = measured(tmp_path / "t.jsonl", what=DOMAIN, ours=3, peer=2, env="zigzag-maze", threads=1, rounds=3)
     write(tmp_path / "mazes", *seeds(seconds=500.0), *seeds(method="vice", seconds=100.0))  # on a busy machine
     write(tmp_path / "arms", *seeds("sawyer-door", seconds=250.0), *seeds("sawyer-door", "vice", seconds=200.0))
     epochs = {t.domain: t for t in runtimes.per_epoch(Where(tmp_path), train, classifier)}
     assert epochs["mazes"].meta_ratio == 1.5
+    assert epochs["mazes"].source.endswith("zigzag-maze, in turn, 3 epochs of each")
     assert (epochs["Sawyer door"].feedforward, epochs["Sawyer door"].meta) == (4.0, 5.0)  # of 50,000 steps
     assert epochs["Sawyer door"].naive == 4 + 1000 * 100
     assert epochs["ant"].source == "not yet run"

@@ -241,6 +241,7 @@ def domain_rows(tasks: Sequence[str], threads: int, rounds: int, overrides: Row)
             "unit": "s",
             "threads": threads,
             "clock": clock,
+            "rounds": rounds,
             "at_most": MURAL_CEILING,
             "met": mural / vice <= MURAL_CEILING,
         }

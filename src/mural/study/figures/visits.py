@@ -77,6 +77,7 @@ def draw_row(figure: Any, cells: Sequence[Any], group: Group, xy: Floats) -> dic
         axis = figure.add_subplot(cell)
         draw_cells(axis, np.ma.masked_equal(counts, 0), plane.extent, "Blues", norm=LogNorm(0.2, max(2, counts.max())))
         furnish(axis, plane, f"{steps / 1000:.0f}k", None if plane.places is None else plane.places(examples))
+        axis.title.set_fontsize("medium")
         axis.set(xlabel="", ylabel=group.label if i == 0 else "")
         axis.spines[:].set_visible(True)
         found[str(steps)] = counts.astype(int)

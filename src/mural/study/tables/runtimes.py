@@ -80,7 +80,7 @@ def per_epoch(where: Where | None = None, path: Path = TRAIN, classifier: Path =
     for paper in PER_EPOCH:
         found = next((measured[task] for task in paper.tasks if task in measured), None)
         if found:
-            vice, mural, source = found["peer"], found["ours"], f"{path}: {found['env']}, in turn"
+            vice, mural, source = found["peer"], found["ours"], f"{path}: {found['env']}, in turn, {turns(found)}"
         else:
             vice, mural = (from_runs(where, paper.tasks, method) for method in ("vice", "mural"))
             source = "runs of the studies (seconds per 1000 steps)"
@@ -88,6 +88,12 @@ def per_epoch(where: Where | None = None, path: Path = TRAIN, classifier: Path =
         long = None if vice is None or one is None else vice + EPOCH * one
         known = vice is not None and mural is not None
         yield Times(paper.domain, paper, vice, mural, long, source if known else "not yet run")
+
+
+def turns(row: dict[str, Any]) -> str:
+    """How many epochs of each were timed."""
+    count = row.get("rounds", "some")
+    return f"{count} epoch{'s' * (count != 1)} of each"
 
 
 def from_runs(where: Where, tasks: tuple[str, ...], method: str) -> float | None:
