@@ -121,7 +121,9 @@ def warm_keeps_up(evidence: Evidence) -> Finding:
     if warm is None or cold is None:
         return nothing()
     others = ", ".join(f"{method} {error:.3f}" for method, error in found.items() if "no kernel" not in method)
-    return Finding(f"mean distance to the ideal: {others}", all_of({"near": warm <= 0.05, "nearer": warm < cold}))
+    return Finding(
+        f"mean distance to the ideal, one seed: {others}", all_of({"near": warm <= 0.05, "nearer": warm < cold})
+    )
 
 
 def growing(evidence: Evidence) -> dict[str, float]:
