@@ -28,10 +28,11 @@ def augmented(x, y, represents, query, label, kernel_width, query_weight):
 
 
 def adapt(params, x, y, weights, step_size, steps=1):
-    for _ in range(steps):
+    def step(_, params):
         gradient = jax.grad(loss)(params, x, y, weights)
-        params = [(w - step_size * dw, b - step_size * db) for (w, b), (dw, db) in zip(params, gradient, strict=True)]
-    return params
+        return [(w - step_size * dw, b - step_size * db) for (w, b), (dw, db) in zip(params, gradient, strict=True)]
+
+    return jax.lax.fori_loop(0, steps, step, params)
 
 
 def log_likelihoods(params, x, y, represents, queries, *, kernel_width, query_weight, step_size, steps=1):

@@ -1,5 +1,7 @@
 """The closed form equals autodiff on private copies of the weights: any depth, classes, weights and data size."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -81,33 +83,32 @@ def test_equals_autodiff_in_float32(problem):
 
 
 def test_no_kernel_is_one_of_infinite_width():
-    params, data, queries = make({"seed": 0, "shape": (2, 2, 5), "d": 3, "constant_counts": False}, jnp.float32)
+    params, data, queries = make({"seed": 0, "shape": SHAPES[3], "d": 3, "constant_counts": False}, jnp.float32)
     options = {"query_weight": 1.0, "step_size": 0.1}
-    without = brute_force.log_likelihoods(params, *data, queries, kernel_width=None, **options)
-    np.testing.assert_array_equal(
-        without, brute_force.log_likelihoods(params, *data, queries, kernel_width=np.inf, **options)
-    )
+    without = jax.jit(partial(brute_force.log_likelihoods, kernel_width=None))(params, *data, queries, **options)
+    np.testing.assert_allclose(slow(params, *data, queries, kernel_width=np.inf, **options), without, rtol=1e-6)
+
+
+@partial(jax.jit, static_argnames="steps")
+def several(params, data, queries, steps):
+    weights = query_weights(queries, data, kernel_width=0.7)
+    logits = adaptation.adapted_logits(params, data, queries, weights, queries[:, None, :], 0.1, steps)
+    return jnp.diagonal(jax.nn.log_softmax(logits[:, :, 0]), axis1=1, axis2=2)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 5, 20])
 @pytest.mark.parametrize("k", [2, 3])
 def test_several_steps_equal_autodiff(steps, k):
-    problem = {
-        "seed": steps,
-        "shape": (3, k, 12),
-        "d": 2,
-        "kernel_width": 0.7,
-        "query_weight": 1.0,
-        "step_size": 0.1,
-    }
     with jax.enable_x64(True):
-        params, data, queries = make({**problem, "constant_counts": False}, jnp.float64)
-        weights = query_weights(queries, data, kernel_width=0.7)
-        logits = adaptation.adapted_logits(params, data, queries, weights, queries[:, None, :], 0.1, steps)
-        ours = jnp.diagonal(jax.nn.log_softmax(logits[:, :, 0]), axis1=1, axis2=2)
+        problem = {"seed": steps, "shape": (3, k, 12), "d": 2, "constant_counts": False}
+        params, data, queries = make(problem, jnp.float64)
+        ours = several(params, data, queries, steps)
         options = {"kernel_width": 0.7, "query_weight": 1.0, "step_size": 0.1, "steps": steps}
-        slow = brute_force.log_likelihoods(params, *data, queries, **options)
-    np.testing.assert_allclose(np.exp(ours), np.exp(slow), rtol=1e-10)
+        book = slow(params, *data, queries, **options)
+    np.testing.assert_allclose(np.exp(ours), np.exp(book), rtol=1e-10)
+
+
+ask = jax.jit(meta.log_likelihoods, static_argnums=0)
 
 
 def test_a_point_that_stands_for_three_is_three_points():
@@ -116,14 +117,11 @@ def test_a_point_that_stands_for_three_is_three_points():
     y = jnp.array([0, 1, 0, 0, 1])
     counts = np.array([3, 1, 2, 1, 1])
     queries = jax.random.normal(jax.random.key(2), (4, 2))
-    config = meta.MetaNML()
-
-    def ask(data):
-        return meta.log_likelihoods(config, params, data, queries, 0.5, key=jax.random.key(0))
-
-    short = ask(Data(x, y, jnp.asarray(counts, jnp.float32)))
+    options = {"key": jax.random.key(0)}
+    short = ask(meta.MetaNML(), params, Data(x, y, jnp.asarray(counts, jnp.float32)), queries, 0.5, **options)
     repeated = np.repeat(np.arange(5), counts)
-    long = ask(Data(x[repeated], y[repeated], jnp.ones(len(repeated))))
+    data = Data(x[repeated], y[repeated], jnp.ones(len(repeated)))
+    long = ask(meta.MetaNML(), params, data, queries, 0.5, **options)
     np.testing.assert_allclose(short, long, rtol=1e-5)
 
 
@@ -139,6 +137,6 @@ def test_padding_changes_nothing():
     queries = jax.random.normal(jax.random.key(2), (4, 2))
     options = {"key": jax.random.key(0)}
     for width in (0.5, jnp.inf):
-        plain = meta.log_likelihoods(meta.MetaNML(), params, data, queries, width, **options)
-        padded = meta.log_likelihoods(meta.MetaNML(), params, far, queries, width, **options)
+        plain = ask(meta.MetaNML(), params, data, queries, width, **options)
+        padded = ask(meta.MetaNML(), params, far, queries, width, **options)
         np.testing.assert_allclose(plain, padded, rtol=1e-5)
