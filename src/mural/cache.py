@@ -14,6 +14,7 @@ import sys
 import warnings
 import zlib
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from pathlib import Path
 
 SETTING = "MURAL_CACHE"
@@ -70,7 +71,8 @@ def enable() -> Path | None:
         return None
     # JAX warns when an entry cannot be read or written, and then compiles as if there were no cache.
     warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
-    present: str | None = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
+    # Some releases of JAX have a type for this name, others have none.
+    present: str | None = attrgetter("jax_compilation_cache_dir")(jax.config)
     if present == str(place) or (present and not os.environ.get(SETTING)):
         return Path(present)  # enabled before, or set by the user's own program
     try:
