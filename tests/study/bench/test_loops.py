@@ -24,11 +24,11 @@ def test_a_record_counts_what_it_should():
 
 def test_both_loops_run():
     pytest.importorskip("stable_baselines3")
-    settings = {**small.SETTINGS, "loop.epoch_steps": 100, "loop.random_steps": 100}
+    settings = {**small.SETTINGS, "loop.epoch_steps": 100, "loop.random_steps": 100, "watch.eval_every": 2}
     settings |= {f"reward.{name}": value for name, value in small.CNML.items()}
-    rows = list(bench_loops(method="cnml", steps=500, overrides=settings))
+    rows = list(bench_loops(method="cnml", steps=600, overrides=settings))
     assert [row["loop"] for row in rows] == [*CONTESTANTS, "ours / Stable-Baselines3"]
-    assert all(row["steps"] == 500 for row in rows[:2])
+    assert all(row["steps"] == 600 for row in rows[:2])
     assert all(row["steps_per_second"] > 0 for row in rows[:2])
     assert all(0 <= row["best_success"] <= 1 for row in rows[:2])
     assert rows[2]["ratio"] == pytest.approx(rows[0]["steps_per_second"] / rows[1]["steps_per_second"], rel=0.05)
