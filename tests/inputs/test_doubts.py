@@ -12,6 +12,7 @@ import pytest
 
 import mural
 from mural import cli
+from mural.inputs import checks
 from mural.inputs.checks import ExamplesWarning, explore
 from mural.inputs.doubts import named, ordinary_rows
 from mural.inputs.spaces import Spaces
@@ -91,3 +92,13 @@ def test_rows_in_few_words() -> None:
     assert named([4]) == "4"
     assert named(np.array([0, 1, 2, 5, 7, 8])) == "0–2, 5, 7–8"
     assert named(range(0, 40, 2)) == "0, 2, 4, 6, 8, 10, 12, 14, …"
+
+
+def test_walks_are_shorter_where_steps_take_long(monkeypatch):
+    env = make_env("zigzag-maze")
+    spaces = Spaces.of(env)
+    assert len(explore(env, spaces)[1]) == checks.RESETS * (1 + checks.EACH)
+    monkeypatch.setattr(checks, "SECONDS", 0.0)
+    started, visited = explore(env, spaces)
+    assert len(started) == checks.RESETS
+    assert len(visited) == 2 * checks.RESETS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from mural.inputs.selection import Selection, SpaceError
 from mural.inputs.spaces import Env, Floats, Spaces, Step, StepError, horizon_of, validate_reset, validate_step
 
 RESETS, EACH = 20, 50  # episodes that examples are compared with, and the most random steps of each
+SECONDS = 10  # that the walks may take; each goes one step at least
 STEPS = 200
 SCALES = 1000.0  # ratio of ranges from which on a network hardly sees the smaller column
 
@@ -99,8 +101,8 @@ def examine(env: Env, spaces: Spaces, states: Floats) -> None:
 
 
 def explore(env: Env, spaces: Spaces) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Starting states [RESETS, o], and all states on random walks from them."""
-    rng = np.random.default_rng(0)
+    """Starting states [RESETS, o], and all states on random walks from them: fewer where steps take long."""
+    rng, deadline = np.random.default_rng(0), time.monotonic() + SECONDS
     started, visited = [], []
     for seed in range(RESETS):
         obs = validate_reset(spaces, env.reset(seed=seed))
@@ -109,7 +111,7 @@ def explore(env: Env, spaces: Spaces) -> tuple[NDArray[np.float64], NDArray[np.f
         for _ in range(EACH):
             step = _random_step(env, spaces, rng)
             visited.append(step.obs)
-            if step.terminated or step.truncated:
+            if step.terminated or step.truncated or time.monotonic() > deadline:
                 break
     return np.array(started, np.float64), np.array(visited, np.float64)
 
