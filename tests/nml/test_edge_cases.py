@@ -13,7 +13,8 @@ Y = np.repeat([0, 1], 30)
 
 def small(**options):
     """Few shapes, few compilations: D of up to 64 points of two inputs, eight or fewer queries."""
-    return MetaNMLClassifier(**{"hidden": (16,), "meta_epochs": 40, "random_state": 0, **options})
+    quick = {"outer_points": 16, "train_points": None}  # XLA optimises little in tests: running takes the time
+    return MetaNMLClassifier(**{"hidden": (16,), "meta_epochs": 40, "random_state": 0, **quick, **options})
 
 
 def sensible(p, n, k=2):

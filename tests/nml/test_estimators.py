@@ -42,7 +42,10 @@ Y = np.repeat(["bad", "good"], 20)
 
 
 def small(**options):
-    return MetaNMLClassifier(**{"hidden": (16,), "meta_epochs": 20, "kernel_width": 0.7, "random_state": 0, **options})
+    quick = {"outer_points": 16, "train_points": None}  # XLA optimises little in tests: running takes the time
+    return MetaNMLClassifier(
+        **{"hidden": (16,), "meta_epochs": 20, "kernel_width": 0.7, "random_state": 0, **quick, **options}
+    )
 
 
 def estimators():
