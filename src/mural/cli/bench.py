@@ -32,7 +32,7 @@ class BenchClassifier:
 
 @dataclass
 class BenchFidelity:
-    """How near meta-NML comes to exact CNML: errors, rank correlation and calibration on four data sets."""
+    """How near meta-NML comes to exact CNML on four data sets; on a fifth, what warm start and kernel are worth."""
 
     datasets: tuple[Literal["maze", "iris", "wine", "breast-cancer", "growing-maze"], ...] = (
         "maze", "iris", "wine", "breast-cancer", "growing-maze",
@@ -104,12 +104,12 @@ class BenchTasks:
 
 @dataclass
 class BenchTrain:
-    """Speed of training: next to SBX and Stable-Baselines3, per method, and as the replay grows."""
+    """Speed of training: next to SBX and Stable-Baselines3, per method, per domain, and as the replay grows."""
 
     parts: Positional[tuple[Literal["sac", "epochs", "domains", "methods"], ...]] = (
         "sac", "epochs", "domains", "methods",
     )  # fmt: skip
-    """What to measure; everything takes about half an hour on two idle cores."""
+    """What to measure; everything takes more than half an hour on two idle cores."""
     threads: tuple[int, ...] = (1, 2)
     """Compute threads, as many for ours as for the peers."""
     rounds: int = 3

@@ -23,7 +23,7 @@ from mural.study.bench import peers, train_workers
 Row = dict[str, Any]
 
 ROOFLINE_FLOOR = 0.6
-MURAL_CEILING = 1.5
+MURAL_CEILING = 1.2
 
 
 @dataclass(frozen=True)
