@@ -64,6 +64,17 @@ def test_numbers_in_which_examples_and_visits_do_not_differ_hardly_count():
     assert x[:, 3:].var(axis=0).sum() < 0.5 < x[:, :3].var(axis=0).sum()
 
 
+def test_examples_scattered_among_the_visits_can_still_be_told_from_them():
+    """The shuffled maze: success is a few cells anywhere, and no number says much by itself."""
+    cells = rng.permutation(np.stack(np.meshgrid(range(16), range(16)), axis=-1).reshape(-1, 2).astype(np.float32))
+    states, examples = np.tile(cells[:60], (10, 1)), np.tile(cells[60:70], (5, 1))
+    constant = [np.full((len(x), 1), 3.0, np.float32) for x in (states, examples)]  # says nothing, however "strong"
+    found = measured(np.concatenate([states, constant[0]], axis=1), np.concatenate([examples, constant[1]], axis=1))
+    scale = np.asarray(found.scale)[:2]
+    assert (states.std(0) / scale).max() == pytest.approx(1.0, rel=1e-3)
+    assert np.median(cdist(cells[:60] / scale, cells[60:70] / scale).min(axis=1)) > 3 * float(found.width)
+
+
 @pytest.mark.parametrize("abreast", [1, 3])
 def test_slow_numbers_count_although_examples_do_not_differ(abreast):
     """A walk along y and a swinging joint, both as varied in the examples: only the walk is a way to go."""
@@ -77,7 +88,8 @@ def test_slow_numbers_count_although_examples_do_not_differ(abreast):
     assert slow[1] < 0.2
     examples = states[rng.permutation(len(states))[:200]]
     quick, seen = measured(states, examples), measured(states, examples, slow=slow)
-    assert float(quick.scale[0]) > 5 * float(seen.scale[0])
+    (walks, swings), (walks_seen, swings_seen) = quick.scale, seen.scale
+    assert walks / swings > 5 * walks_seen / swings_seen
     assert float(seen.scale[0]) == pytest.approx(states[:, 0].std() / float(slow[0]), rel=1e-3)
 
 
