@@ -66,13 +66,16 @@ def test_numbers_in_which_examples_and_visits_do_not_differ_hardly_count():
 
 def test_examples_scattered_among_the_visits_can_still_be_told_from_them():
     """The shuffled maze: success is a few cells anywhere, and no number says much by itself."""
-    cells = rng.permutation(np.stack(np.meshgrid(range(16), range(16)), axis=-1).reshape(-1, 2).astype(np.float32))
+    cells = np.random.default_rng(0).permutation(np.stack(np.meshgrid(range(16), range(16)), axis=-1).reshape(-1, 2))
+    cells = cells.astype(np.float32)
     states, examples = np.tile(cells[:60], (10, 1)), np.tile(cells[60:70], (5, 1))
     constant = [np.full((len(x), 1), 3.0, np.float32) for x in (states, examples)]  # says nothing, however "strong"
     found = measured(np.concatenate([states, constant[0]], axis=1), np.concatenate([examples, constant[1]], axis=1))
     scale = np.asarray(found.scale)[:2]
-    assert (states.std(0) / scale).max() == pytest.approx(1.0, rel=1e-3)
-    assert np.median(cdist(cells[:60] / scale, cells[60:70] / scale).min(axis=1)) > 3 * float(found.width)
+    common = states.var(0) / 2 + examples.var(0) / 2 + (states.mean(0) - examples.mean(0)) ** 2 / 4
+    apart = 1 - examples.var(0) / common
+    np.testing.assert_allclose(states.std(0) / scale, np.maximum(apart, 1 - 2 * apart.max()), rtol=1e-3)
+    assert np.median(cdist(cells[:60] / scale, cells[60:70] / scale).min(axis=1)) > 2 * float(found.width)
 
 
 @pytest.mark.parametrize("abreast", [1, 3])

@@ -6,7 +6,8 @@ far, and not infinitely far. And a number counts by its *relevance*, the share o
 alone do not have: where the examples vary as much as the visits (the pose of an ant that only has to be somewhere),
 success does not depend on it. Unless it is *slow*: what keeps its value over ten steps (the ant's y) is a place to go
 through, and has only not been seen to vary yet; what swings back and forth (its joints) has. Where no number says much
-by itself (the examples lie scattered among the visits, as in the shuffled maze), each counts relative to the strongest.
+by itself (the examples lie scattered among the visits, as in the shuffled maze), all count, the more the weaker the
+strongest is.
 
 The kernel's width λ is the usual distance, so measured, from a visited state to its tenth neighbour.
 """
@@ -29,7 +30,7 @@ QUERIES = 512  # of them, those whose neighbours are looked for
 NEIGHBOUR = 10
 FLOOR = 0.1  # of the common spread: the least that a number is divided by
 LEAST_RELEVANCE = 0.01
-WEAK = 0.5  # relevance of the strongest number, below which relevance is relative to it
+WEAK = 0.5  # relevance of the strongest number, below which the others count too
 LAG = 10  # steps over which a slow number keeps its value
 SLOW = 4  # power of that autocorrelation: 0.96 counts for 0.85, 0.55 for 0.09
 LEAST_WIDTH = 0.1  # λ where nothing has moved yet
@@ -86,7 +87,7 @@ def spread(states: Array, examples: Array, slow: Array) -> tuple[Array, Array]:
     relevance = jnp.maximum(jnp.maximum(apart, slow), LEAST_RELEVANCE)
     moves = scale > size
     strongest = jnp.max(jnp.where(moves, relevance, 0.0))
-    relevance = relevance / jnp.where(strongest < WEAK, jnp.maximum(strongest, LEAST_RELEVANCE), 1.0)
+    relevance = jnp.maximum(relevance, 1 - strongest / WEAK)
     return (mean + goal) / 2, jnp.where(moves, scale / relevance, 1.0)
 
 
