@@ -127,3 +127,13 @@ def test_the_width_moves_half_of_the_way():
 def test_without_examples():
     found = measured(examples=np.zeros((0, 3), np.float32))
     np.testing.assert_allclose(found.scale, VISITED.std(0), rtol=1e-4)
+
+
+def test_states_that_come_back_are_kept_apart():
+    """A grid: λ is a quarter of the distance to the next cell, and what was never visited stays unknown."""
+    grid = np.stack(np.meshgrid(range(12), range(5)), axis=-1).reshape(-1, 2).astype(np.float32)
+    states, examples = np.tile(grid, (20, 1)), np.float32([[30, 2]] * 20)
+    found = measured(states, examples)
+    step = 1 / np.asarray(found.scale).max()
+    assert float(found.width) == pytest.approx(min(step / 4, 0.1), rel=1e-4)
+    assert float(measured(np.float32([[1, 2]] * 600), examples).width) == pytest.approx(0.1)  # nothing has moved

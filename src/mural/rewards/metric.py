@@ -9,7 +9,8 @@ through, and has only not been seen to vary yet; what swings back and forth (its
 by itself (the examples lie scattered among the visits, as in the shuffled maze), all count, the more the weaker the
 strongest is.
 
-The kernel's width λ is the usual distance, so measured, from a visited state to its tenth neighbour.
+The kernel's width λ is the usual distance, so measured, from a visited state to its tenth neighbour. Where that is 0,
+states come back exactly (a grid), and λ keeps them apart: it is a quarter of the distance from one to the next.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from mural.nml.kernel import neighbour_distance
+from mural.nml.weights import distances
 
 Units = Literal["spread", "raw"]
 
@@ -34,6 +36,7 @@ WEAK = 0.5  # relevance of the strongest number, below which the others count to
 LAG = 10  # steps over which a slow number keeps its value
 SLOW = 4  # power of that autocorrelation: 0.96 counts for 0.85, 0.55 for 0.09
 LEAST_WIDTH = 0.1  # λ where nothing has moved yet
+APART = 0.25  # λ of states that come back, in distances to the next one: its kernel there is 1e-4
 MEMORY = 0.5  # of the last epoch's λ
 PRECISION = 1e-5  # of a number's size: differences below are rounding
 
@@ -91,12 +94,23 @@ def spread(states: Array, examples: Array, slow: Array) -> tuple[Array, Array]:
     return (mean + goal) / 2, jnp.where(moves, scale / relevance, 1.0)
 
 
+def next_distance(x: Array, points: Array) -> Array:
+    """Distance [n] from each of x [n, d] to the nearest of the points that is not itself; NaN where there is none."""
+    apart = distances(x, points)
+    nearest = jnp.min(jnp.where(apart > 0, apart, jnp.inf), axis=1)
+    return jnp.where(nearest < jnp.inf, nearest, jnp.nan)
+
+
 @partial(jax.jit, static_argnums=0)
 def refresh(units: Units, before: Metric, states: Array, examples: Array, slow: Array) -> Metric:
     """The metric for visited states [n, d] and examples [m, d] (raw units: only its width); λ moves half of the way."""
     centre, scale = spread(states, examples, slow) if units == "spread" else (before.centre, before.scale)
     x = (states - centre[None]) / scale[None]
     found = jnp.median(neighbour_distance(x[:QUERIES], x, NEIGHBOUR))
-    found = jnp.maximum(found, LEAST_WIDTH) if units == "spread" else jnp.where(found > 0, found, 1.0)
+    if units == "spread":
+        grid = jnp.minimum(APART * jnp.nanmedian(next_distance(x[:QUERIES], x)), LEAST_WIDTH)
+        found = jnp.where((found == 0) & (grid > 0), grid, jnp.maximum(found, LEAST_WIDTH))
+    else:
+        found = jnp.where(found > 0, found, 1.0)
     width = jnp.where(before.width > 0, MEMORY * before.width + (1 - MEMORY) * found, found)
     return Metric(centre, scale, width)
