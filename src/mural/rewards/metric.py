@@ -36,6 +36,7 @@ WEAK = 0.5  # relevance of the strongest number, below which the others count to
 LAG = 10  # steps over which a slow number keeps its value
 SLOW = 4  # power of that autocorrelation: 0.96 counts for 0.85, 0.55 for 0.09
 LEAST_WIDTH = 0.1  # λ where nothing has moved yet
+SAME = 1e-4  # spreads: two states nearer than this are one, but for rounding
 APART = 0.25  # λ of states that come back, in distances to the next one: its kernel there is 1e-4
 MEMORY = 0.5  # of the last epoch's λ
 PRECISION = 1e-5  # of a number's size: differences below are rounding
@@ -95,9 +96,9 @@ def spread(states: Array, examples: Array, slow: Array) -> tuple[Array, Array]:
 
 
 def next_distance(x: Array, points: Array) -> Array:
-    """Distance [n] from each of x [n, d] to the nearest of the points that is not itself; NaN where there is none."""
+    """Distance [n] from each of x [n, d] to the nearest of the points that is another state; NaN where there is none."""
     apart = distances(x, points)
-    nearest = jnp.min(jnp.where(apart > 0, apart, jnp.inf), axis=1)
+    nearest = jnp.min(jnp.where(apart > SAME, apart, jnp.inf), axis=1)
     return jnp.where(nearest < jnp.inf, nearest, jnp.nan)
 
 
@@ -109,7 +110,7 @@ def refresh(units: Units, before: Metric, states: Array, examples: Array, slow: 
     found = jnp.median(neighbour_distance(x[:QUERIES], x, NEIGHBOUR))
     if units == "spread":
         grid = jnp.minimum(APART * jnp.nanmedian(next_distance(x[:QUERIES], x)), LEAST_WIDTH)
-        found = jnp.where((found == 0) & (grid > 0), grid, jnp.maximum(found, LEAST_WIDTH))
+        found = jnp.where((found < SAME) & (grid > 0), grid, jnp.maximum(found, LEAST_WIDTH))
     else:
         found = jnp.where(found > 0, found, 1.0)
     width = jnp.where(before.width > 0, MEMORY * before.width + (1 - MEMORY) * found, found)
