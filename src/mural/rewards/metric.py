@@ -96,7 +96,7 @@ def spread(states: Array, examples: Array, slow: Array) -> tuple[Array, Array]:
 
 
 def next_distance(x: Array, points: Array) -> Array:
-    """Distance [n] from each of x [n, d] to the nearest of the points that is another state; NaN where there is none."""
+    """Distance [n] from each of x [n, d] to the nearest point that is another state; NaN: there is none."""
     apart = distances(x, points)
     nearest = jnp.min(jnp.where(apart > SAME, apart, jnp.inf), axis=1)
     return jnp.where(nearest < jnp.inf, nearest, jnp.nan)
