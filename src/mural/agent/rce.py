@@ -57,7 +57,7 @@ def loss(
         now = q_values(critic, batch.obs, batch.action, config.layer_norm)
         # (1 + o) CE(f, o/(1 + o)) = o softplus(−f) + softplus(f)
         recursive = odds * jax.nn.softplus(-now) + jax.nn.softplus(now)
-        total = total + (1 - config.gamma) * jnp.mean(jax.nn.softplus(-done)) + jnp.mean(recursive)
+        total = total + (1 - config.discount) * jnp.mean(jax.nn.softplus(-done)) + jnp.mean(recursive)
         values.append(now)
     return total, {"critic_loss": total, "q": jnp.mean(values[0]), "odds": jnp.mean(odds)}
 

@@ -38,8 +38,8 @@ class SAC:
     """Transitions per update."""
     learning_rate: PositiveFloat = 3e-4
     """Learning rate of Adam, for policy, critics and temperature."""
-    gamma: Annotated[float, BELOW_ONE] = 0.99
-    """Discount γ: what a reward is worth one step later."""
+    gamma: Annotated[float, BELOW_ONE] | None = 0.99
+    """Discount γ: what a reward is worth one step later. None: 1 − 1/steps of an episode, at least 0.99."""
     tau: Annotated[float, ABOVE_ZERO_TO_ONE] = 0.005
     """How far the target critics move towards the critics with each update."""
     entropy_per_action: float = -1.0
@@ -63,8 +63,16 @@ class SAC:
     common need not be learned, nor learned again whenever the reward changes."""
     scale_inputs: bool = False
     """Scale observations for policy and critics: by the space's bounds, or by what was seen first."""
-    motion: bool = False
-    """Show policy and critics the change since the last observation too."""
+    motion: bool | None = False
+    """Show policy and critics the change since the last observation too. None: where the environment moves by itself
+    and its observations do not tell how; ten short random episodes before the first step show it."""
+
+    @property
+    def discount(self) -> float:
+        """γ, once a run has settled it."""
+        if self.gamma is None:
+            raise ValueError("sac.gamma is settled where a run begins: see `mural.training.settle`")
+        return self.gamma
 
 
 Critics = tuple[Params, Params]
@@ -217,7 +225,7 @@ def policy_loss(
 
 def seen(config: SAC, view: View, batch: Batch) -> Batch:
     """The batch with network inputs in place of its observations."""
-    see = partial(views.see, view, motion=config.motion)
+    see = partial(views.see, view, motion=bool(config.motion))
     return batch._replace(
         obs=see(batch.obs, batch.before),
         next_obs=see(batch.next_obs, batch.next_before),
@@ -282,11 +290,11 @@ def updates(
     """As many updates as there are rows of ids [u, batch], in one compiled loop; info is averaged over them."""
     meaning = objective.terminations(terminations)
     if examples is not None:
-        examples = views.see(state.view, examples, examples, config.motion)
+        examples = views.see(state.view, examples, examples, bool(config.motion))
 
     def one(state: SACState, xs: tuple[Array, Array]) -> tuple[SACState, Info]:
         rows, k = xs
-        batch = replay_buffer.batch(replay, rows, gamma=config.gamma, n_step=config.n_step, terminations=meaning)
+        batch = replay_buffer.batch(replay, rows, gamma=config.discount, n_step=config.n_step, terminations=meaning)
         batch = seen(config, state.view, batch)
         return update(config, state, batch, objective, examples, key=k)
 

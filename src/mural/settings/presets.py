@@ -166,6 +166,11 @@ RULES: tuple[Rule, ...] = (
         preset="fast",
     ),
     Rule(
+        {"sac.gamma": None, "sac.motion": None},
+        "ours: γ from the length of an episode; velocities for the agent where things move by themselves",
+        preset="fast",
+    ),
+    Rule(
         {"loop.noise_correlation": 0.7},
         "ours: white noise never moved the door in 60 episodes, this does in 6",
         preset="fast",

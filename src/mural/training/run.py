@@ -38,6 +38,7 @@ from mural.training.collect import (
 from mural.training.diagnostics import Diagnostics
 from mural.training.evaluate import evaluate
 from mural.training.failures import ADVICE, BrokenOffError, DivergenceError, Row, require_finite
+from mural.training.settle import settled
 from mural.training.snapshot import Groups
 
 BLOCK = 4096  # transitions per labelling call
@@ -52,9 +53,8 @@ class Run:
         self.config, self.world = config, world
         self.spec = find_method(config.method)
         loop, spaces = config.loop, world.spaces
-        self.program = compiled.Program(
-            config.sac, config.terms, world.columns, config.terminations, self.spec.objective
-        )
+        self.sac = settled(config.sac, world, config.seed)
+        self.program = compiled.Program(self.sac, config.terms, world.columns, config.terminations, self.spec.objective)
         self.epoch_steps = epoch_steps(config, world.horizon)
         self.calls = self.epoch_steps // loop.steps_per_call
         self.call_rows = loop.steps_per_call // loop.environments
@@ -69,7 +69,7 @@ class Run:
             )
         self.collector = Collector(world.envs, spaces, failures)
         key_agent, key_reward = total.first_keys(config.seed)
-        self.agent = sac.init(config.sac, spaces.obs_size, spaces.action_size, key=key_agent)
+        self.agent = sac.init(self.sac, spaces.obs_size, spaces.action_size, key=key_agent)
         self.parts = total.init(self.program.terms, world.problem, key=key_reward)
         self.replay = replay_buffer.create(rows, loop.environments, spaces.obs_size, spaces.action_size)
         self.diagnostics = Diagnostics(world)
@@ -94,7 +94,7 @@ class Run:
 
     def _in_numpy(self, weights: Params) -> NumpyPolicy:
         layers = [(np.asarray(layer.w), np.asarray(layer.b)) for layer in weights]
-        return NumpyPolicy(layers, np.stack([np.asarray(v) for v in self.agent.view]), self.config.sac.motion)
+        return NumpyPolicy(layers, np.stack([np.asarray(v) for v in self.agent.view]), bool(self.sac.motion))
 
     @property
     def learned(self) -> bool:
@@ -115,7 +115,7 @@ class Run:
             if self.epoch < self.random_epochs:
                 self._explore(random_actions(self._noise(rng)), progress)
             else:
-                if self.epoch == self.random_epochs and self.config.sac.scale_inputs:
+                if self.epoch == self.random_epochs and self.sac.scale_inputs:
                     self.agent = self.agent._replace(view=first_view(self.world, self.recent))
                 row |= self._learn_reward(key_learn)
                 row |= self._epoch(rng, key_plan, key_updates, progress)
@@ -161,7 +161,7 @@ class Run:
             abreast=len(self.world.envs),
             pairs=lambda n, k: compiled.pairs(self.replay, seen, n, k),
             act=lambda obs, k: compiled.act(
-                self.agent.policy, views.see(self.agent.view, obs, obs, self.config.sac.motion), k
+                self.agent.policy, views.see(self.agent.view, obs, obs, bool(self.sac.motion)), k
             ),
         )
         begun = time.perf_counter()
@@ -175,7 +175,7 @@ class Run:
     ) -> Row:
         loop = self.config.loop
         key_pool, key_draw = jax.random.split(key_plan)
-        pool = compiled.choose(self.replay, pool=loop.pool, n_step=self.config.sac.n_step, key=key_pool)
+        pool = compiled.choose(self.replay, pool=loop.pool, n_step=self.sac.n_step, key=key_pool)
         old = np.asarray(pool.labelled)[: int(pool.size)]
         row: Row = {}
         if not loop.stale:
@@ -185,15 +185,15 @@ class Run:
         else:
             kept = np.asarray(self.replay.rows.reward).reshape(-1)[old]
             row = {"reward/mean": float(kept.mean()), "reward/above_half": float((kept > 0.5).mean())}
-        if self.config.sac.relative:
-            base = row["reward/mean"] / (1 - self.config.sac.gamma)
+        if self.sac.relative:
+            base = row["reward/mean"] / (1 - self.sac.discount)
             self.agent = self.agent._replace(base=jnp.asarray(base, jnp.float32))
         ids = compiled.plan(
             self.replay,
             pool,
             calls=self.calls,
             updates=self.updates_per_call,
-            batch=self.config.sac.batch_size,
+            batch=self.sac.batch_size,
             new_rows=self.call_rows,
             rich=loop.rich,
             key=key_draw,

@@ -116,13 +116,14 @@ def theirs(task: str, method: str, seed: int, steps: int, overrides: Row, thread
     from mural.settings import presets
     from mural.settings.config import epoch_steps, to_dict
     from mural.training.collect import seeds
+    from mural.training.settle import settled
 
     torch.set_num_threads(threads)
     config = presets.resolve(task, method, "fast", {"seed": seed, **overrides})
     made = world.build(config, find_method(method))
     every = epoch_steps(config, made.horizon)
     reward = mural.OutcomeReward(made.problem.examples, method, to_dict(config)["reward"], seed, units=config.units)
-    sac, record = config.sac, Record(threads)
+    sac, record = settled(config.sac, made, seed), Record(threads)
     env = world.make_env(task)
 
     class Watch(BaseCallback):  # type: ignore[misc]
@@ -148,7 +149,7 @@ def theirs(task: str, method: str, seed: int, steps: int, overrides: Row, thread
 
     model = SAC(
         "MlpPolicy", env, seed=seed, device="cpu", batch_size=sac.batch_size, learning_rate=sac.learning_rate,
-        gamma=sac.gamma, tau=sac.tau, buffer_size=config.loop.replay_size, learning_starts=config.loop.random_steps,
+        gamma=sac.discount, tau=sac.tau, buffer_size=config.loop.replay_size, learning_starts=config.loop.random_steps,
         ent_coef=f"auto_{sac.initial_temperature}",
         target_entropy=sac.entropy_per_action * made.spaces.action_size,
         train_freq=1, gradient_steps=max(1, round(config.loop.updates_per_step)),

@@ -39,7 +39,7 @@ METHOD = {
 STEPS_PER_EPOCH = 1000
 SETTING: dict[tuple[str, str], Read] = {
     ("SAC", "learning rate"): lambda c: c.sac.learning_rate,
-    ("SAC", "discount γ"): lambda c: c.sac.gamma,
+    ("SAC", "discount γ"): lambda c: "1 − 1/horizon" if c.sac.gamma is None else c.sac.gamma,
     ("SAC", "policy hidden sizes"): lambda c: c.sac.hidden,
     ("SAC", "batch size"): lambda c: c.sac.batch_size,
     ("SAC", "reward scaling"): lambda c: c.reward.scale,

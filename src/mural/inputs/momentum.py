@@ -1,0 +1,75 @@
+"""Whether an environment moves by itself, in a way that its observations do not tell: let go, and watch.
+
+Positions alone hide velocities. Where all stops as soon as nothing is done (a point in a maze, a hand that holds its
+position), that is no loss. Where most of it goes on (legs that swing, a body that falls), what to do next depends on
+it, and the agent needs to see the change since the last observation.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mural.inputs.spaces import Env, Spaces, validate_reset, validate_step
+
+Floats = NDArray[np.float64]
+
+ROUNDS = 10  # from a start each
+DRIVEN = 20  # steps with random actions
+LET_GO = 12  # steps with none
+SETTLED = 5  # of them, until what only lags behind its command has come to rest
+STILL_MOVING = 0.02  # of a number's usual change per step
+QUARTER = 25  # percentile: three quarters of all numbers must still move
+TOLD = 0.5  # share of the changes that a linear function of the observation knows: it has velocities in it
+SECONDS = 10.0  # at most, for environments that are slow
+
+
+def hides_motion(env: Env, spaces: Spaces, seed: int) -> bool:
+    """Whether most numbers of an observation go on changing by themselves, and its numbers do not say how."""
+    driven, seen, coasted = watch(env, spaces, seed)
+    if not len(coasted):
+        return False
+    usual = np.sqrt((driven**2).mean(axis=0))
+    moves = usual > 1e-6 * np.maximum(np.abs(seen).max(axis=0), 1e-6)
+    if not moves.any():
+        return False
+    goes_on = np.sqrt((coasted**2).mean(axis=(0, 1)))[moves] / usual[moves]
+    return bool(np.percentile(goes_on, QUARTER) > STILL_MOVING and told(seen, driven[:, moves]) < TOLD)
+
+
+def watch(env: Env, spaces: Spaces, seed: int) -> tuple[Floats, Floats, Floats]:
+    """Changes [n, o] by random actions, the observations [n, o] after them, and changes [k, steps, o] without any."""
+    rng, begun = np.random.default_rng([seed, 5]), time.monotonic()
+    size = spaces.action_size
+    nothing = np.clip(np.zeros(size), spaces.actions.low.ravel(), spaces.actions.high.ravel())
+    rest = spaces.from_env(nothing.reshape(spaces.actions.low.shape))
+    driven, seen, coasted = [], [], []
+    for number in range(ROUNDS):
+        before = validate_reset(spaces, env.reset(seed=int(rng.integers(2**31)))).astype(np.float64)
+        noise, free = np.zeros(size), []
+        for step in range(DRIVEN + LET_GO):
+            noise = 0.7 * noise + 0.7 * rng.standard_normal(size)
+            action = np.tanh(1.5 * noise) if step < DRIVEN else rest
+            result = validate_step(spaces, env.step(spaces.to_env(action.astype(np.float32))))
+            change, before = result.obs - before, result.obs.astype(np.float64)
+            if step < DRIVEN:
+                driven.append(change)
+                seen.append(before)
+            elif step >= DRIVEN + SETTLED:
+                free.append(change)
+            if result.terminated or result.truncated:
+                break
+        else:
+            coasted.append(free)
+        if number and time.monotonic() - begun > SECONDS:
+            break
+    return np.array(driven), np.array(seen), np.array(coasted)
+
+
+def told(seen: Floats, changes: Floats) -> float:
+    """Share of the changes [n, m] that a linear function of the observations [n, o] knows."""
+    inputs = np.concatenate([seen - seen.mean(axis=0), np.ones((len(seen), 1))], axis=1)
+    known = inputs @ np.linalg.lstsq(inputs, changes, rcond=None)[0]
+    return float(np.mean(1 - (changes - known).var(axis=0) / changes.var(axis=0)))
