@@ -93,6 +93,8 @@ def train(argv: Sequence[str]) -> None:
             raise FolderTakenError(f"{error} (--out names it)") from None
         announce(parsed)
         agent = Agent(parsed.config.task, config=parsed.config, run_dir=parsed.out)
+    for finding in agent.run.settled:
+        print(f"  {finding}", flush=True)
     learn(agent, parsed.out)
 
 

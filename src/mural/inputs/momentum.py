@@ -22,13 +22,13 @@ LET_GO = 12  # steps with none
 SETTLED = 5  # of them, until what only lags behind its command has come to rest
 STILL_MOVING = 0.02  # of a number's usual change per step
 QUARTER = 25  # percentile: three quarters of all numbers must still move
-TOLD = 0.5  # share of the changes that a linear function of the observation knows: it has velocities in it
+TOLD = 0.8  # share of some number's changes that a linear function of the observation knows: it has velocities in it
 SECONDS = 10.0  # at most, for environments that are slow
 
 
-def hides_motion(env: Env, spaces: Spaces, seed: int) -> bool:
+def hides_motion(env: Env, spaces: Spaces) -> bool:
     """Whether most numbers of an observation go on changing by themselves, and its numbers do not say how."""
-    driven, seen, coasted = watch(env, spaces, seed)
+    driven, seen, coasted = watch(env, spaces)
     if not len(coasted):
         return False
     usual = np.sqrt((driven**2).mean(axis=0))
@@ -39,9 +39,9 @@ def hides_motion(env: Env, spaces: Spaces, seed: int) -> bool:
     return bool(np.percentile(goes_on, QUARTER) > STILL_MOVING and told(seen, driven[:, moves]) < TOLD)
 
 
-def watch(env: Env, spaces: Spaces, seed: int) -> tuple[Floats, Floats, Floats]:
+def watch(env: Env, spaces: Spaces) -> tuple[Floats, Floats, Floats]:
     """Changes [n, o] by random actions, the observations [n, o] after them, and changes [k, steps, o] without any."""
-    rng, begun = np.random.default_rng([seed, 5]), time.monotonic()
+    rng, begun = np.random.default_rng(0), time.monotonic()
     size = spaces.action_size
     nothing = np.clip(np.zeros(size), spaces.actions.low.ravel(), spaces.actions.high.ravel())
     rest = spaces.from_env(nothing.reshape(spaces.actions.low.shape))
@@ -69,7 +69,7 @@ def watch(env: Env, spaces: Spaces, seed: int) -> tuple[Floats, Floats, Floats]:
 
 
 def told(seen: Floats, changes: Floats) -> float:
-    """Share of the changes [n, m] that a linear function of the observations [n, o] knows."""
+    """How much of the changes [n, m] a linear function of the observations [n, o] knows, of the best known number."""
     inputs = np.concatenate([seen - seen.mean(axis=0), np.ones((len(seen), 1))], axis=1)
     known = inputs @ np.linalg.lstsq(inputs, changes, rcond=None)[0]
-    return float(np.mean(1 - (changes - known).var(axis=0) / changes.var(axis=0)))
+    return float(np.max(1 - (changes - known).var(axis=0) / changes.var(axis=0)))

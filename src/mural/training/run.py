@@ -38,7 +38,7 @@ from mural.training.collect import (
 from mural.training.diagnostics import Diagnostics
 from mural.training.evaluate import evaluate
 from mural.training.failures import ADVICE, BrokenOffError, DivergenceError, Row, require_finite
-from mural.training.settle import settled
+from mural.training.settle import findings, settled
 from mural.training.snapshot import Groups
 
 BLOCK = 4096  # transitions per labelling call
@@ -53,7 +53,8 @@ class Run:
         self.config, self.world = config, world
         self.spec = find_method(config.method)
         loop, spaces = config.loop, world.spaces
-        self.sac = settled(config.sac, world, config.seed)
+        self.sac = settled(config.sac, world)
+        self.settled = tuple(findings(config.sac, self.sac))
         self.program = compiled.Program(self.sac, config.terms, world.columns, config.terminations, self.spec.objective)
         self.epoch_steps = epoch_steps(config, world.horizon)
         self.calls = self.epoch_steps // loop.steps_per_call

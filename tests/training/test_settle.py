@@ -1,0 +1,36 @@
+"""What a run finds out itself, and that it keeps it over a resume."""
+
+import pytest
+
+import mural
+from mural.agent.sac import SAC
+from mural.training.settle import settled
+from tests.inputs.test_momentum import Sledge
+from tests.training import small
+
+
+class World:
+    def __init__(self, horizon):
+        self.horizon = horizon
+
+
+@pytest.mark.parametrize(("horizon", "gamma"), [(None, 0.99), (20, 0.99), (100, 0.99), (400, 0.9975), (1000, 0.999)])
+def test_the_discount_looks_as_far_as_an_episode(horizon, gamma):
+    assert settled(SAC(gamma=None), World(horizon)).discount == gamma
+    assert settled(SAC(gamma=0.5), World(horizon)).discount == 0.5  # what the user says stands
+    with pytest.raises(ValueError, match="settled where a run begins"):
+        _ = SAC(gamma=None).discount
+
+
+def test_motion_is_seen_on_ice_and_after_a_resume(tmp_path):
+    import numpy as np
+
+    examples = np.random.default_rng(0).normal(3, 0.1, (20, 4)).astype(np.float32)
+    config = {**small.SETTINGS, "sac.motion": None, "sac.gamma": None, "loop.epoch_steps": 60}
+    agent = mural.Agent(Sledge(), examples=examples, method="vice", config=config, run_dir=tmp_path / "run")
+    assert agent.run.policy.motion
+    agent.learn(180, progress=False)
+    again = mural.Agent.load(tmp_path / "run", env=Sledge())
+    assert again.run.policy.motion
+    assert again.config.sac.motion is None
+    again.learn(240, progress=False)
