@@ -7,6 +7,7 @@ places seen a few times, and a last corridor, with the goal in it, that nobody h
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,7 @@ class MazeData:
         return grid.ideal(self.visits, self.examples)
 
 
+@cache
 def zigzag_data(seed: int = 0, *, random_episodes: int = 8, directed_episodes: int = 12) -> MazeData:
     """A random walk from the start, then a noisy one along the first half of the maze; examples at the goal."""
     rng = np.random.default_rng(seed)
@@ -72,7 +74,9 @@ def zigzag_data(seed: int = 0, *, random_episodes: int = 8, directed_episodes: i
     task = make("zigzag-maze")
     examples = task.success_examples(150, seed)
     task.close()
-    return MazeData(np.asarray(visits), np.asarray(examples))
+    data = MazeData(np.asarray(visits), np.asarray(examples))
+    data.visits.flags.writeable = data.examples.flags.writeable = False  # kept for the next who asks
+    return data
 
 
 def free_cells(grid: Grid, data: MazeData) -> NDArray[np.bool_]:

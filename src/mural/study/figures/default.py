@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from mural.nml import kernel
 from mural.nml.weights import Data
@@ -25,6 +26,9 @@ from mural.training.collect import Noise, random_actions
 from mural.training.compiled import by_rank
 
 Floats = NDArray[np.floating]
+
+spread = jax.jit(metric.spread)
+log_likelihoods = jax.jit(kernel.log_likelihoods)
 OLD, NEW = "#0072B2", "#D55E00"
 POINTS = 200  # of D's visited states, so few that one sees what is left out
 DRAWS = 400
@@ -91,10 +95,11 @@ def units(ax: Any, seed: int) -> dict[str, Any]:
     return dict(zip(names, counts.tolist(), strict=True))
 
 
+@cache
 def visited(seed: int) -> tuple[Floats, Floats]:
     """States of half a maze and examples, as the metric scales them."""
     data = zigzag_data(seed)
-    centre, scale = metric.spread(jnp.asarray(data.visits), jnp.asarray(data.examples), jnp.zeros(2))
+    centre, scale = spread(jnp.asarray(data.visits), jnp.asarray(data.examples), jnp.zeros(2))
     return scaled(data.visits, centre, scale), scaled(data.examples, centre, scale)
 
 
@@ -103,15 +108,21 @@ def scaled(x: Floats, centre: jax.Array, scale: jax.Array) -> Floats:
     return np.asarray((x - np.asarray(centre)) / np.asarray(scale), np.float32)
 
 
+def neighbours(states: Floats) -> Floats:
+    """Distance of each state to its tenth neighbour."""
+    distances: Floats = cKDTree(states).query(states, [metric.NEIGHBOUR + 1])[0][:, 0]  # the nearest is itself
+    return distances
+
+
 def lambda_of(states: Floats) -> float:
     """λ: the usual distance to the tenth neighbour."""
-    return float(np.median(kernel.neighbour_distance(jnp.asarray(states), jnp.asarray(states), metric.NEIGHBOUR)))
+    return float(np.median(neighbours(states)))
 
 
 def width(ax: Any, seed: int) -> dict[str, Any]:
     """Distances to the tenth neighbour, and their median."""
     states, _ = visited(seed)
-    away = np.asarray(kernel.neighbour_distance(jnp.asarray(states), jnp.asarray(states), metric.NEIGHBOUR))
+    away = neighbours(states)
     ax.hist(away, bins=40, range=(0, float(np.quantile(away, 0.98))), color=OLD)
     ax.axvline(lambda_of(states), color=NEW)
     ax.set(title="λ: to the tenth neighbour", xlabel="distance in the metric", yticks=[])
@@ -124,9 +135,9 @@ def line(goal: Floats) -> tuple[Floats, Floats]:
     return along, goal.mean(axis=0)[None] + along[:, None] * np.array([[1.0, 0.0]], np.float32)
 
 
-def reward(data: Data, places: Floats, spread: float) -> Floats:
+def reward(data: Data, places: Floats, width: float) -> Floats:
     """Log-odds of success by kernel counts, over ten."""
-    log_p = kernel.log_likelihoods(data, jnp.asarray(places, jnp.float32), spread)
+    log_p = log_likelihoods(data, jnp.asarray(places, jnp.float32), width)
     return 0.1 * np.asarray(log_p[:, 1] - log_p[:, 0])
 
 
@@ -171,16 +182,16 @@ def spared(ax: Any, seed: int) -> dict[str, Any]:
 def holes(ax: Any, seed: int, core: bool) -> dict[str, Any]:
     """The reward map by few points, drawn at random or chosen as a coreset."""
     data = zigzag_data(seed)
-    centre, scale = metric.spread(jnp.asarray(data.visits), jnp.asarray(data.examples), jnp.zeros(2))
+    centre, scale = spread(jnp.asarray(data.visits), jnp.asarray(data.examples), jnp.zeros(2))
     states, examples = visited(seed)
     few = drawn(states, examples, seed, coreset=core, negatives=POINTS)
-    spread = lambda_of(states)
+    found = lambda_of(states)
     places = scaled(map_points(), centre, scale)
     side = round(len(places) ** 0.5)
-    image = reward(few, places, spread).reshape(side, side).T
+    image = reward(few, places, found).reshape(side, side).T
     ax.imshow(image, origin="lower", extent=PLANE.extent, vmin=-0.5, vmax=0.5)
     furnish(ax, PLANE, f"{POINTS} points: {'coreset' if core else 'random draw'}")
-    return {"bright": float(np.mean(reward(few, states, spread) > -0.05))}
+    return {"bright": float(np.mean(reward(few, states, found) > -0.05))}
 
 
 def ranks(ax: Any, seed: int) -> dict[str, Any]:
