@@ -57,6 +57,13 @@ def test_a_few_numbers_that_roll_on_are_not_enough():
 
 def test_episodes_that_end_while_watching_say_nothing():
     assert not hides(Sledge(ends=momentum.DRIVEN + 3))
+    short = Sledge()
+    short.horizon = 15
+    short.step = None  # is not asked
+    assert not hides(short)
+    broken = Sledge()
+    broken.step = lambda action: 1 / 0  # has its name in the run
+    assert not hides(broken)
     still = Sledge()
     still.step = lambda action: (still._obs(), 0.0, False, False, {})
     assert not hides(still)

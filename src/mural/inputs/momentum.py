@@ -12,7 +12,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from mural.inputs.spaces import Env, Spaces, validate_reset, validate_step
+from mural.inputs.spaces import Env, Spaces, horizon_of, validate_reset, validate_step
 
 Floats = NDArray[np.float64]
 
@@ -27,8 +27,16 @@ SECONDS = 10.0  # at most, for environments that are slow
 
 
 def hides_motion(env: Env, spaces: Spaces) -> bool:
-    """Whether most numbers of an observation go on changing by themselves, and its numbers do not say how."""
-    driven, seen, coasted = watch(env, spaces)
+    """Whether most numbers of an observation go on changing by themselves, and its numbers do not say how.
+
+    Not known, and so no, where episodes are too short to watch, or the environment fails: in the run, that has a name.
+    """
+    if (horizon_of(env) or DRIVEN + LET_GO) < DRIVEN + LET_GO:
+        return False
+    try:
+        driven, seen, coasted = watch(env, spaces)
+    except Exception:
+        return False
     if not len(coasted):
         return False
     usual = np.sqrt((driven**2).mean(axis=0))
