@@ -22,6 +22,7 @@ from mural.agent.layers import affine, joint
 from mural.agent.policy import LOG_STD_MAX, LOG_STD_MIN
 from mural.agent.replay import Batch, Replay, Terminations
 from mural.agent.view import View
+from mural.errors import ArgumentError
 from mural.limits import ABOVE_ZERO_TO_ONE, BELOW_ONE, NotNegativeFloat, PositiveFloat, PositiveInt, Widths
 from mural.nml import descent, mlp
 from mural.nml.descent import Fit
@@ -71,7 +72,7 @@ class SAC:
     def discount(self) -> float:
         """γ, once a run has settled it."""
         if self.gamma is None:
-            raise ValueError("sac.gamma is settled where a run begins: see `mural.training.settle`")
+            raise ArgumentError("sac.gamma is settled where a run begins: see `mural.training.settle`")
         return self.gamma
 
 

@@ -121,3 +121,12 @@ def test_flags_alone_are_a_sweep(capsys):
     with pytest.raises(SystemExit):
         cli.main(["sweep", "--tasks", "spiral-mace"])
     assert "did you mean 'spiral-maze'" in capsys.readouterr().err
+
+
+def test_what_a_run_now_settles_itself_was_fixed_before():
+    assert spec.same("sac.gamma", None, 0.99)
+    assert spec.same("sac.motion", False, None)
+    assert not spec.same("sac.gamma", None, 0.95)
+    assert not spec.same("sac.motion", None, True)
+    assert not spec.same("sac.temperature", None, 0.99)
+    assert spec.same("sac.temperature", 0.1, 0.1)

@@ -14,10 +14,7 @@ from mural.errors import MuralError
 from mural.settings.config import RunConfig, from_dict, to_dict
 from mural.settings.stopping import succeeded
 from mural.storage import checkpoint, disk, metrics
-from mural.study.sweep.spec import Run
-
-# What runs had before they settled it themselves; on tasks of 100 steps that come to rest, the same.
-BEFORE = {"sac.gamma": 0.99, "sac.motion": False}
+from mural.study.sweep.spec import Run, same
 
 State = Literal["waiting", "half done", "running", "done", "collected", "differs", "failed"]
 FINISHED: tuple[State, ...] = ("done", "collected")
@@ -79,9 +76,7 @@ def differences(wanted: RunConfig, found: Mapping[str, Any]) -> Iterator[str]:
     """Which settings of a run are not those wanted, in words. A setting that is newer than the run has its default."""
     theirs, ours = (dict(_leaves(to_dict(config))) for config in (from_dict(found), wanted))
     for name in sorted(ours.keys() | theirs.keys()):
-        if ours.get(name) is None and theirs.get(name) == BEFORE.get(name, ...):
-            continue
-        if ours.get(name) != theirs.get(name):
+        if not same(name, ours.get(name), theirs.get(name)):
             yield f"{name} {theirs.get(name)} (spec: {ours.get(name)})"
 
 

@@ -64,5 +64,5 @@ def changed(config: Mapping[str, Any], default: Mapping[str, Any]) -> str:
     return ", ".join(
         f"{name} {value} ({theirs.get(name)})"
         for name, value in ours.items()
-        if name not in NAMES and value != theirs.get(name)
+        if name not in NAMES and not spec.same(name, value, theirs.get(name))
     )
