@@ -15,6 +15,7 @@ from mural.study.tables import markdown
 from mural.study.zoo import everything
 
 OURS, VICE, COUNTS = "mural", "vice", "cnml"  # counts: ours too, without a network
+NOT_OTHERS = (OURS, VICE, COUNTS)
 OPEN = "not yet run"
 
 
@@ -48,7 +49,7 @@ def rows(runs: Runs) -> list[dict[str, str]]:
 def row(runs: Runs, task: str) -> dict[str, str]:
     """A task: what MURAL, VICE and the best of the others reach, and when MURAL first does."""
     of = {group.label: found for group, found in runs.of_task(task).items()}
-    rivals = {label: reached(task, found) for label, found in of.items() if label not in (OURS, VICE, COUNTS)}
+    rivals = {label: reached(task, found) for label, found in of.items() if method(label) not in NOT_OTHERS}
     best = max(rivals, key=lambda label: rivals[label].value, default=None)
     return {
         "task": f"[{task}](docs/tasks/{task}.md)",
@@ -59,9 +60,14 @@ def row(runs: Runs, task: str) -> dict[str, str]:
     }
 
 
+def method(label: str) -> str:
+    """The method of a group, whatever its variant."""
+    return label.partition(" ")[0]
+
+
 def named(label: str) -> str:
     """A method, marked if it is told a reward that MURAL has to do without."""
-    return f"{label}, which is told the reward" if find_method(label.partition(" ")[0]).reward == "told" else label
+    return f"{label}, which is told the reward" if find_method(method(label)).reward == "told" else label
 
 
 def reached(task: str, runs: Sequence[Result]) -> Estimate:
