@@ -1,6 +1,5 @@
 """CNML by kernel counts, against maximum likelihood solved numerically and against counting by hand."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -72,14 +71,3 @@ def test_counts_are_repeated_rows_for_the_estimator():
 def test_widths_that_cannot_be(width):
     with pytest.raises(ValueError, match="kernel_width"):
         CNMLClassifier("kernel", kernel_width=width).fit(X, Y)
-
-
-def test_a_prior_is_what_is_thought_where_there_are_no_data():
-    data = Data(jnp.zeros((3, 1)), jnp.array([0, 0, 1]), jnp.array([200.0, 100.0, 100.0]))
-    prior = jnp.array([[0.1, 0.9], [0.5, 0.5], [0.1, 0.9]])
-    queries = jnp.array([[99.0], [0.3], [0.0]])
-    p = jax.nn.softmax(kernel.log_likelihoods(data, queries, 1.0, prior=prior))
-    plain = jax.nn.softmax(kernel.log_likelihoods(data, queries, 1.0))
-    np.testing.assert_allclose(p[0], prior[0], rtol=1e-5)  # far away
-    np.testing.assert_allclose(p[1], plain[1], rtol=1e-5)  # a network that knows nothing
-    np.testing.assert_allclose(p[2], [300.2 / 402, 101.8 / 402], rtol=1e-5)  # two observations more

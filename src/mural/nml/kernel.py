@@ -8,9 +8,6 @@ the last term being the query itself with label y. Its maximum is a share of wei
 θ_y = (K_y + 1)/(Σ_c K_c + 1). Normalised over labels, as CNML asks, p(y|x) = (K_y + 1)/(Σ_c K_c + k). With a kernel
 that is 1 in a cell of a grid and 0 elsewhere this is Theorem 1 of the paper; with a smooth one it is what meta-NML,
 which has the same weights and a network, should come near to.
-
-A network can also say what is thought where there are no data: with its p as a prior that is worth k observations,
-p(y|x) = (K_y + k p_network(y|x))/(Σ_c K_c + k). A network that knows nothing says 1/k, and the counts are as above.
 """
 
 from __future__ import annotations
@@ -28,16 +25,10 @@ def counts(data: Data, queries: Array, kernel_width: Array | float, classes: int
     return weights @ (data.y[:, None] == jnp.arange(classes)[None]).astype(weights.dtype)
 
 
-def log_likelihoods(
-    data: Data, queries: Array, kernel_width: Array | float, classes: int = 2, prior: Array | None = None
-) -> Array:
-    """log θ_y = log (K_y + 1)/(Σ K + 1) [q, k]. Softmax over labels gives p; logsumexp the regret, as for meta-NML.
-
-    With a `prior` [q, k], p is that where there are no data, and θ_y = (K_y + k · prior_y)/(Σ K + 1).
-    """
+def log_likelihoods(data: Data, queries: Array, kernel_width: Array | float, classes: int = 2) -> Array:
+    """log θ_y = log (K_y + 1)/(Σ K + 1) [q, k]. Softmax over labels gives p; logsumexp the regret, as for meta-NML."""
     k = counts(data, queries, kernel_width, classes)
-    total = jnp.log1p(jnp.sum(k, axis=1, keepdims=True))
-    return (jnp.log1p(k) if prior is None else jnp.log(k + classes * prior)) - total
+    return jnp.log1p(k) - jnp.log1p(jnp.sum(k, axis=1, keepdims=True))
 
 
 def neighbour_distance(x: Array, points: Array, neighbour: int) -> Array:

@@ -97,7 +97,6 @@ RULES: tuple[Rule, ...] = (
             "positives": 1024,
             "counts": False,
             "spare": False,
-            "grounded": False,
             "coreset": False,
             "reward": "probability",
             "outside_share": 0.0,

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mural.nml import kernel, meta
+from mural.nml import meta
 from mural.rewards.methods.mural import Mural, NMLClassifier
 from tests.rewards import synthetic
 
@@ -132,14 +132,3 @@ def test_without_meta_training(problem, visited, fresh):
 def test_terms():
     assert [(t.name, t.scale) for t in Mural(scale=2.0).terms()] == [("classifier", 2.0)]
     assert Mural().terms()[0].part == NMLClassifier()
-
-
-def test_grounded_in_counts(learned):
-    """Where hundreds have been the counts say what p is, far from all data the network does."""
-    state, part = learned[0], replace(PART, grounded=True)
-    x = jnp.concatenate([state.support.x[:4], jnp.array([[90.0, -90.0]])])
-    own = jax.nn.softmax(PART.log_likelihoods(state, x))
-    k = np.asarray(kernel.counts(state.support, x, state.kernel_width), np.float64)
-    expected = (k + 2 * np.asarray(own)) / (k.sum(axis=1, keepdims=True) + 2)
-    np.testing.assert_allclose(part.probability(state, x), expected[:, 1], rtol=1e-4)
-    np.testing.assert_allclose(part.probability(state, x)[-1], own[-1, 1], rtol=1e-4)

@@ -57,9 +57,6 @@ class NMLClassifier(NMLPart):
     coreset: bool = True
     """The replay states of D are chosen so that none that was visited is far from all of them, each with the number of
     visits around it. Off: a random draw (paper)."""
-    grounded: bool = False
-    """Where many have been, let the kernel counts say what p is, and the network where few have (`mural.nml.kernel`).
-    Off: the network everywhere (paper)."""
     reward: Literal["probability", "log_odds"] = "log_odds"
     """p(success) (paper), or a tenth of log p/(1 − p), which does not saturate around the examples."""
     meta_training: bool = True
@@ -152,13 +149,6 @@ class NMLClassifier(NMLPart):
         return mle.steps(mle.MLE(), network, data, self.updates_per_epoch, self.learning_rate, key=key)
 
     def log_likelihoods(self, state: NMLState, states: Array) -> Array:
-        """log p_{θ_y}(y | s) [n, 2], of the network or grounded in counts."""
-        adapted = self.adapted(state, states)
-        if not self.grounded:
-            return adapted
-        return kernel.log_likelihoods(state.support, states, state.kernel_width, prior=jax.nn.softmax(adapted))
-
-    def adapted(self, state: NMLState, states: Array) -> Array:
         """log p_{θ_y}(y | s) [n, 2], θ_y one gradient step from θ."""
         asked = meta.own_log_likelihoods if self.support == "query" else meta.log_likelihoods
         key = jax.random.fold_in(jax.random.key(0), state.epochs)
@@ -193,7 +183,7 @@ def _report(part: NMLClassifier, state: NMLState, examples: Array, states: Array
 def kernel_gap(part: NMLClassifier, state: NMLState, states: Array) -> Array:
     """mean |p_meta-NML − p_kernel|: how far the network is from CNML by kernel counts on the same points."""
     counted = jax.nn.softmax(kernel.log_likelihoods(state.support, states, state.kernel_width))[:, 1]
-    return jnp.mean(jnp.abs(jax.nn.softmax(part.adapted(state, states))[:, 1] - counted))
+    return jnp.mean(jnp.abs(part.probability(state, states) - counted))
 
 
 @register_method("mural")
