@@ -137,3 +137,5 @@ def test_states_that_come_back_are_kept_apart():
     step = 1 / np.asarray(found.scale).max()
     assert float(found.width) == pytest.approx(min(step / 4, 0.1), rel=1e-4)
     assert float(measured(np.float32([[1, 2]] * 600), examples).width) == pytest.approx(0.1)  # nothing has moved
+    trembling = np.float32([[1, 2]]) + np.random.default_rng(0).normal(0, 1e-5, (600, 2)).astype(np.float32)
+    assert float(measured(trembling, examples).width) == pytest.approx(0.1)

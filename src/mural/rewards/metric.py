@@ -37,6 +37,7 @@ LAG = 10  # steps over which a slow number keeps its value
 SLOW = 4  # power of that autocorrelation: 0.96 counts for 0.85, 0.55 for 0.09
 LEAST_WIDTH = 0.1  # λ where nothing has moved yet
 SAME = 1e-4  # spreads: two states nearer than this are one, but for rounding
+CROWD = 0.25  # chance that two states are one, from which on it is not a grid but a thing that mostly lies still
 APART = 0.25  # λ of states that come back, in distances to the next one: its kernel there is 1e-4
 MEMORY = 0.5  # of the last epoch's λ
 PRECISION = 1e-5  # of a number's size: differences below are rounding
@@ -109,8 +110,9 @@ def refresh(units: Units, before: Metric, states: Array, examples: Array, slow: 
     x = (states - centre[None]) / scale[None]
     found = jnp.median(neighbour_distance(x[:QUERIES], x, NEIGHBOUR))
     if units == "spread":
-        grid = jnp.minimum(APART * jnp.nanmedian(next_distance(x[:QUERIES], x)), LEAST_WIDTH)
-        found = jnp.where((found < SAME) & (grid > 0), grid, jnp.maximum(found, LEAST_WIDTH))
+        other = jnp.nanmedian(next_distance(x[:QUERIES], x))
+        grid = (found < SAME) & (other > 0) & (jnp.mean(distances(x[:QUERIES], x) < SAME) < CROWD)
+        found = jnp.where(grid, jnp.minimum(APART * other, LEAST_WIDTH), jnp.maximum(found, LEAST_WIDTH))
     else:
         found = jnp.where(found > 0, found, 1.0)
     width = jnp.where(before.width > 0, MEMORY * before.width + (1 - MEMORY) * found, found)
