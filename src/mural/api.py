@@ -100,11 +100,17 @@ class Agent:
         if check:
             self._check(examples)
 
-    def _build(self, env: Env | None, examples: Any, held_out: NDArray[np.float32] | None = None) -> None:
+    def _build(
+        self,
+        env: Env | None,
+        examples: Any,
+        held_out: NDArray[np.float32] | None = None,
+        found: Mapping[str, Any] | None = None,
+    ) -> None:
         self._closes = env is None
         world = worlds.build(self.config, find_method(self.config.method), env, examples, held_out)
         failures = None if self.folder is None else self.folder.path / "failure"
-        self.run = Run(self.config, world, failures)
+        self.run = Run(self.config, world, failures, found)
 
     def _check(self, examples: Any) -> None:
         """Warn of what looks like a mistake in what the user brings. Our own tasks and their examples are trusted."""
@@ -139,7 +145,7 @@ class Agent:
             raise ConfigError("watch.keep_best needs a folder to keep the best state in: pass run_dir")
         self.config = self.run.config = dataclasses.replace(self.config, steps=target)
         if self.folder is not None and not self.folder.exists():
-            self.folder.create(self.config, self.run.world.examples, self.run.world.held_out)
+            self.folder.create(self.config, self.run.world.examples, self.run.world.held_out, self.run.found)
         if display is None:
             display = terminal() if progress else Silent()
         ours: list[Any] = [display, TerminationNotice(display.say)]
@@ -194,7 +200,7 @@ class Agent:
         """Everything, so that training can go on from it: settings, examples, a checkpoint."""
         folder = RunFolder(path)
         if not folder.exists():
-            folder.create(self.config, self.run.world.examples, self.run.world.held_out)
+            folder.create(self.config, self.run.world.examples, self.run.world.held_out, self.run.found)
         elif dataclasses.replace(folder.config(), steps=self.config.steps) != self.config:
             raise RunFolderError(f"{path} holds a run with other settings; choose another folder")
         folder.set_config(self.config)
@@ -219,7 +225,8 @@ class Agent:
         agent.folder = None if best else folder
         held_out = folder.held_out()
         try:
-            agent._build(env, folder.examples(), np.zeros((0, 0), np.float32) if held_out is None else held_out)
+            known = np.zeros((0, 0), np.float32) if held_out is None else held_out
+            agent._build(env, folder.examples(), known, folder.found())
         except tasks.UnknownTaskError as error:
             raise tasks.UnknownTaskError(
                 f"{error}. If the run was trained on an environment object of your own, pass one like it: "

@@ -1,5 +1,6 @@
 """What a run finds out itself, and that it keeps it over a resume."""
 
+import numpy as np
 import pytest
 
 import mural
@@ -16,15 +17,13 @@ class World:
 
 @pytest.mark.parametrize(("horizon", "gamma"), [(None, 0.99), (20, 0.99), (100, 0.99), (400, 0.9975), (1000, 0.999)])
 def test_the_discount_looks_as_far_as_an_episode(horizon, gamma):
-    assert settled(SAC(gamma=None), World(horizon)).discount == gamma
-    assert settled(SAC(gamma=0.5), World(horizon)).discount == 0.5  # what the user says stands
+    assert settled(SAC(gamma=None), World(horizon), {}).discount == gamma
+    assert settled(SAC(gamma=0.5), World(horizon), {"gamma": 0.7}).discount == 0.5  # what the user says stands
     with pytest.raises(ValueError, match="settled where a run begins"):
         _ = SAC(gamma=None).discount
 
 
 def test_motion_is_seen_on_ice_and_after_a_resume(tmp_path):
-    import numpy as np
-
     examples = np.random.default_rng(0).normal(3, 0.1, (20, 4)).astype(np.float32)
     config = {**small.SETTINGS, "sac.motion": None, "sac.gamma": None, "loop.epoch_steps": 60}
     agent = mural.Agent(Sledge(), examples=examples, method="vice", config=config, run_dir=tmp_path / "run")
@@ -34,3 +33,16 @@ def test_motion_is_seen_on_ice_and_after_a_resume(tmp_path):
     assert again.run.policy.motion
     assert again.config.sac.motion is None
     again.learn(240, progress=False)
+
+
+def test_a_run_that_goes_on_does_not_look_again(tmp_path, monkeypatch):
+    config = {**small.SETTINGS, "sac.motion": None, "loop.epoch_steps": 60}
+    examples = np.random.default_rng(0).normal(3, 0.1, (20, 4)).astype(np.float32)
+    mural.Agent(Sledge(), examples=examples, method="vice", config=config, run_dir=tmp_path / "run").learn(
+        60, progress=False
+    )
+    monkeypatch.setattr("mural.training.settle.hides_motion", lambda *_: False)  # a machine too slow to tell
+    assert mural.Agent.load(tmp_path / "run", env=Sledge()).run.policy.motion
+    (tmp_path / "run" / "found.json").unlink()
+    with pytest.raises(mural.MuralError, match="other settings"):
+        mural.Agent.load(tmp_path / "run", env=Sledge())

@@ -26,6 +26,7 @@ from mural.storage.checkpoint import Checkpoint
 
 HELD_OUT = "held_out.npz"
 EXAMPLES = "examples.npz"
+FOUND = "found.json"
 PACKAGES = ("mural-rl", "jax", "numpy", "gymnasium", "mujoco")
 
 
@@ -79,9 +80,16 @@ class RunFolder:
                 raise RunFolderError(f"{part} is a file, so {self.path} cannot be the folder of a run; choose another")
 
     def create(
-        self, config: RunConfig, examples: SuccessExamples | None, held_out: NDArray[np.float32] | None = None
+        self,
+        config: RunConfig,
+        examples: SuccessExamples | None,
+        held_out: NDArray[np.float32] | None = None,
+        found: Mapping[str, Any] | None = None,
     ) -> None:
-        """Begin a new run here. Keeps the examples, and apart from them the held-out ones, for when the run goes on."""
+        """Begin a new run here. Keeps the examples, and apart from them the held-out ones, for when the run goes on.
+
+        `found` is what the run has found out about settings that were left open.
+        """
         self.require_free()
         self.path.mkdir(parents=True, exist_ok=True)
         if examples is not None:
@@ -90,6 +98,7 @@ class RunFolder:
             count = 0 if examples is None else len(examples.states)
             with replacing(self.path / HELD_OUT) as scratch, scratch.open("wb") as file:
                 np.savez(file, states=held_out, examples=np.array(count))
+        disk.write_json(self.path / FOUND, dict(found or {}))
         disk.write_json(self.path / "versions.json", versions() | commit())
         disk.write_json(self.config_path, to_dict(config))  # last: a folder with settings is a run
 
@@ -103,6 +112,13 @@ class RunFolder:
         """The settings with which the run goes on."""
         if config != self.config():
             disk.write_json(self.config_path, to_dict(config))
+
+    def found(self) -> dict[str, Any]:
+        """What the run found out when it began; nothing if the file is lost, damaged or older than such files."""
+        try:
+            return disk.read_json(self.path / FOUND)
+        except disk.DamagedFileError:
+            return {}
 
     def examples(self) -> Path | None:
         """The examples of the run, if it has any; a `RunFolderError` if it had some and they are gone."""

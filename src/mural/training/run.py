@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -48,12 +48,14 @@ FORGOTTEN = 0.2  # of what earlier epochs say about how often success is found
 class Run:
     """Agent, rewards and replay in training."""
 
-    def __init__(self, config: RunConfig, world: World, failures: Any = None) -> None:
+    def __init__(
+        self, config: RunConfig, world: World, failures: Any = None, found: Mapping[str, Any] | None = None
+    ) -> None:
         cache.enable()
         self.config, self.world = config, world
         self.spec = find_method(config.method)
         loop, spaces = config.loop, world.spaces
-        self.sac = settled(config.sac, world)
+        self.sac = settled(config.sac, world, found or {})
         self.settled = tuple(findings(config.sac, self.sac))
         self.program = compiled.Program(self.sac, config.terms, world.columns, config.terminations, self.spec.objective)
         self.epoch_steps = epoch_steps(config, world.horizon)
@@ -80,6 +82,11 @@ class Run:
         self.midway = False
         self.recent: list[Rows] = []
         self.timing: dict[str, float] = {}
+
+    @property
+    def found(self) -> dict[str, Any]:
+        """What it found out when it began, for when it goes on."""
+        return {"gamma": self.sac.gamma, "motion": self.sac.motion}
 
     @property
     def step(self) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from mural.agent.sac import SAC
 from mural.inputs.momentum import hides_motion
@@ -12,13 +13,16 @@ from mural.inputs.world import World
 SHORT = 100  # steps of an episode: γ is 0.99 for these and shorter ones
 
 
-def settled(config: SAC, world: World) -> SAC:
-    """The agent's settings with nothing left open: γ from the length of an episode, motion from letting go."""
+def settled(config: SAC, world: World, found: Mapping[str, Any]) -> SAC:
+    """The agent's settings with nothing left open: γ from the length of an episode, motion from letting go.
+
+    `found` is what the run found when it began, if it goes on: it does not look again.
+    """
     gamma, motion = config.gamma, config.motion
     if gamma is None:
-        gamma = 1 - 1 / max(world.horizon or SHORT, SHORT)
+        gamma = found.get("gamma", 1 - 1 / max(world.horizon or SHORT, SHORT))
     if motion is None:
-        motion = hides_motion(world.envs[0], world.spaces)
+        motion = found["motion"] if "motion" in found else hides_motion(world.envs[0], world.spaces)
     return dataclasses.replace(config, gamma=gamma, motion=motion)
 
 

@@ -123,7 +123,7 @@ def theirs(task: str, method: str, seed: int, steps: int, overrides: Row, thread
     made = world.build(config, find_method(method))
     every = epoch_steps(config, made.horizon)
     reward = mural.OutcomeReward(made.problem.examples, method, to_dict(config)["reward"], seed, units=config.units)
-    sac, record = settled(config.sac, made), Record(threads)
+    sac, record = settled(config.sac, made, {}), Record(threads)
     env = world.make_env(task)
 
     class Watch(BaseCallback):  # type: ignore[misc]
