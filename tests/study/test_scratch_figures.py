@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from mural.inputs import momentum
 from mural.nml import MetaNMLClassifier
-from mural.study.figures import default, meta_nml, picture, scenes, shaping
+from mural.study.figures import default, default_agent, meta_nml, picture, scenes, shaping
 from mural.study.figures.picture import Ask
 from mural.study.figures.reward_classifiers import follows
 from mural.study.maze_data import zigzag_data
@@ -73,6 +74,21 @@ def test_scenes():
     layout = scenes.double_layout(Ask())
     assert len(layout.data["examples"]) == len(layout.data["hidden"]) == 5
     assert (layout.data["examples"][:, 0] < 0).all()  # on the left; the hidden rewards are on the right
+
+
+def test_the_agents_rules_of_the_default():
+    from mural.agent.sac import SAC
+
+    pytest.importorskip("mujoco")
+    data = default_agent.default_agent(Ask()).data
+    assert data["scaled"]["scaled"] > 2 * data["scaled"]["raw"]
+    assert data["rest"] == {"success that lasts": 14, "4 epochs of it": None}  # 1 − 0.8ⁿ > 0.95 from n = 14 on
+    assert data["motion"]["ant-maze"] > momentum.STILL_MOVING > data["motion"]["sawyer-push"]
+    value = target = 0.0
+    for _ in range(500):  # as SAC's target network does it, one update after the other
+        value = default_agent.LEVEL + 0.9 * target
+        target += 0.005 * (value - target)
+    np.testing.assert_allclose(default_agent.learned_level(SAC(), 0.9, 500)[-1], target, rtol=1e-6)
 
 
 def test_the_rules_of_the_default():

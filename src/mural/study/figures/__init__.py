@@ -70,7 +70,8 @@ FIGURES = (
     Entry("envs", "scenes.envs", "the seven tasks", SCRATCH),
     Entry("double-maze-layout", "scenes.double_layout", "the double maze: examples and hidden rewards", SCRATCH),
     Entry("main-fig", "scenes.main_figure", "examples and visits become a reward", SCRATCH),
-    Entry("default", "default.default", "the rules of the default, each in a picture", SCRATCH, ours=True),
+    Entry("default", "default.default", "the rules of the default for the reward", SCRATCH, ours=True),
+    Entry("default-agent", "default_agent.default_agent", "the rules of the default for the agent", SCRATCH, ours=True),
     Entry("two-moons", "two_moons.two_moons", "what classifiers say where there are no data", SCRATCH, ours=True),
 )  # fmt: skip
 
