@@ -125,6 +125,14 @@ def test_frames_are_early_and_end_with_the_last():
     assert strip.early([(0, None), (5, None)], 7) == [(0, None), (5, None)]
 
 
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("ant-maze", "ant\nmaze"), ("ant-maze-cnml-xy", "ant\nmaze\n(cnml-xy)"), ("walker", "ant\nmaze\n(walker)")],
+)
+def test_names_at_the_side_of_the_strip(name, title):
+    assert strip.titled(name, "ant-maze") == title
+
+
 def test_a_strip_of_mazes(tmp_path):
     """Only those that need no robots."""
     animals = [animal for animal in everything(ROOT / zoo.PLACE) if "maze" in animal.card["task"]][:1]

@@ -89,6 +89,12 @@ def early(found: Sequence[tuple[int, Any]], most: int) -> list[tuple[int, Any]]:
     return [found[i] for i in sorted({round(place) for place in places})]
 
 
+def titled(name: str, task: str) -> str:
+    """A policy's name in short lines: the task's words, and below them what sets it apart."""
+    apart = name.removeprefix(task).strip("-") if name.startswith(task) else name
+    return task.replace("-", "\n", 1) + (f"\n({apart})" if apart else "")
+
+
 def arranged(rows: Sequence[tuple[Animal, Sequence[tuple[int, Any]]]]) -> Any:
     """The frames in rows, names at their left, steps in their corners."""
     from matplotlib import font_manager
@@ -102,7 +108,7 @@ def arranged(rows: Sequence[tuple[Animal, Sequence[tuple[int, Any]]]]) -> Any:
     pen = ImageDraw.Draw(sheet)
     for i, ((animal, _), found) in enumerate(zip(rows, pictures, strict=True)):
         top, left = i * (HIGH + GAP), LABEL
-        pen.text((2, top + HIGH // 2 - 14), animal.name.replace("-", "\n", 1), fill="#222222", font=font)
+        pen.text((2, top + HIGH // 2 - 14), titled(animal.name, animal.card["task"]), fill="#222222", font=font)
         room = (wide - sum(image.width for _, image in found)) // max(1, len(found) - 1) if len(found) > 1 else 0
         for step, image in found:
             sheet.paste(image, (left, top))
