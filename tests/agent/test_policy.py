@@ -210,6 +210,19 @@ def test_a_policy_that_sees_motion_remembers(tmp_path: Path) -> None:
     assert loaded(np.stack([first, second])).shape == (2, 2)  # another number of observations is another episode
 
 
+def test_a_policy_with_waves_is_the_same_from_its_file(tmp_path: Path) -> None:
+    policy = NumpyPolicy(network((15, 8, 4)), waves=2)
+    assert policy.obs_size == 3
+    save_policy(tmp_path / "p.npz", policy, LOW, HIGH, LAYOUT)
+    loaded, obs = load_policy(tmp_path / "p.npz"), np.float32([0.1, 0.2, 0.3])
+    np.testing.assert_array_equal(loaded(obs), loaded.actions.to_env(policy.mode(obs)))
+    assert not np.allclose(policy.mode(obs), NumpyPolicy(network((15, 8, 4))).mode(np.zeros(15)))
+    with pytest.raises(PolicyFileError, match="with 3 waves, 7 per number"):
+        NumpyPolicy(network((15, 8, 4)), waves=3)
+    with pytest.raises(PolicyFileError, match="-1 waves"):
+        NumpyPolicy(network((15, 8, 4)), waves=-1)
+
+
 @pytest.mark.parametrize("view", [np.ones((3, 2)), np.zeros((3, 3)), np.full((3, 3), np.nan)])
 def test_views_that_do_not_fit(view: np.ndarray) -> None:
     with pytest.raises(PolicyFileError, match="view"):

@@ -77,15 +77,26 @@ def test_changes_are_of_order_one_in_any_unit():
     np.testing.assert_array_equal(jump[0, 3:], views.FASTEST)
 
 
+def test_waves_stand_beside_each_number():
+    view = views.View(jnp.array([1.0, 0.0]), jnp.array([2.0, 1.0]), jnp.ones(2))
+    obs = np.array([[2.0, 0.25]], np.float32)
+    seen = np.asarray(views.see(view, jnp.asarray(obs), jnp.asarray(obs), True, 2))
+    x, y = 0.5, 0.25
+    angles = np.pi * np.array([x, 2 * x, y, 2 * y])
+    np.testing.assert_allclose(seen[0], [x, y, *np.sin(angles), *np.cos(angles), 0, 0], atol=1e-6)
+    assert seen.shape[1] == views.inputs(2, True, 2)
+
+
+@pytest.mark.parametrize("waves", [0, 3])
 @pytest.mark.parametrize("motion", [False, True])
-def test_numpy_sees_the_same(motion):
+def test_numpy_sees_the_same(motion, waves):
     obs, after = visits(20)
-    config = SAC(hidden=(8,), motion=motion)
+    config = SAC(hidden=(8,), motion=motion, waves=waves)
     state = sac.init(config, 3, 2, key=jax.random.key(0))
     state = state._replace(view=views.measure(obs, after, None, -INFINITE, INFINITE))
     layers = [(np.asarray(layer.w), np.asarray(layer.b)) for layer in state.policy]
-    policy = NumpyPolicy(layers, [np.asarray(v) for v in state.view], motion)
-    inputs = views.see(state.view, jnp.asarray(after), jnp.asarray(obs), motion)
+    policy = NumpyPolicy(layers, [np.asarray(v) for v in state.view], motion, waves)
+    inputs = views.see(state.view, jnp.asarray(after), jnp.asarray(obs), motion, waves)
     np.testing.assert_allclose(policy.see(after, obs), inputs, rtol=1e-5, atol=1e-5)
     mean, _ = sac.distribution(state.policy, inputs)
     np.testing.assert_allclose(policy.mode(after, obs), np.tanh(mean), atol=1e-5)

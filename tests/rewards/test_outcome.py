@@ -115,6 +115,27 @@ def test_the_bits_of_a_training_run(method, units):
     assert len(set(reward(rows.next_obs).tolist())) > 4  # not all the same
 
 
+@pytest.mark.parametrize("method", ["mural", "vice"])
+def test_on_a_grid_networks_see_waves_in_a_run_and_in_the_object(method, tmp_path):
+    settings = small.MURAL if method == "mural" else small.SETTINGS
+    config = {**settings, "sac.waves": 2, "loop.epoch_steps": 60}
+    agent = mural.Agent(small.Field(), small.examples(), method=method, seed=5, config=config)
+    agent.learn(240, progress=False)
+    agent.export_reward(tmp_path / "r.npz")
+    reward = mural.OutcomeReward.load(tmp_path / "r.npz")
+    states = np.asarray(agent.run.replay.rows.next_obs[:240, 0])
+    np.testing.assert_array_equal(reward(states), agent.reward(states))
+    assert agent.run.parts["classifier"] is not None
+    reward.update(states[:50])
+    reward.save(tmp_path / "again.npz")
+    np.testing.assert_array_equal(mural.OutcomeReward.load(tmp_path / "again.npz")(states), reward(states))
+    plain = mural.OutcomeReward(EXAMPLES, method, to_dict(agent.config.reward))
+    with pytest.raises(ConfigError, match="waves is -1"):
+        mural.OutcomeReward(EXAMPLES, method, waves=-1)
+    widths = [jax.tree.leaves(r._parts["classifier"])[0].shape for r in (plain, reward)]
+    assert widths[0] != widths[1]
+
+
 def test_counts_by_hand():
     cells = {"model": "tabular", "tabular.bins": 2, "tabular.low": -1, "tabular.high": 1}
     reward = mural.OutcomeReward([[0.9, 0.9]], "cnml", cells)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mural.inputs import momentum
+from mural.inputs import watching
 from mural.nml import MetaNMLClassifier
 from mural.study.figures import default, default_agent, meta_nml, picture, scenes, shaping
 from mural.study.figures.picture import Ask
@@ -83,7 +83,7 @@ def test_the_agents_rules_of_the_default():
     data = default_agent.default_agent(Ask()).data
     assert data["scaled"]["scaled"] > 2 * data["scaled"]["raw"]
     assert data["rest"] == {"success that lasts": 14, "4 epochs of it": None}  # 1 − 0.8ⁿ > 0.95 from n = 14 on
-    assert data["motion"]["ant-maze"] > momentum.STILL_MOVING > data["motion"]["sawyer-push"]
+    assert data["motion"]["ant-maze"] > watching.STILL_MOVING > data["motion"]["sawyer-push"]
     value = target = 0.0
     for _ in range(500):  # as SAC's target network does it, one update after the other
         value = default_agent.LEVEL + 0.9 * target

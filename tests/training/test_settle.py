@@ -6,7 +6,7 @@ import pytest
 import mural
 from mural.agent.sac import SAC
 from mural.training.settle import settled
-from tests.inputs.test_momentum import Sledge
+from tests.inputs.test_watching import Cells, Sledge
 from tests.training import small
 
 
@@ -41,8 +41,22 @@ def test_a_run_that_goes_on_does_not_look_again(tmp_path, monkeypatch):
     mural.Agent(Sledge(), examples=examples, method="vice", config=config, run_dir=tmp_path / "run").learn(
         60, progress=False
     )
-    monkeypatch.setattr("mural.training.settle.hides_motion", lambda *_: False)  # a machine too slow to tell
+    monkeypatch.setattr("mural.training.settle.hides_motion", lambda _: False)  # a machine too slow to tell
     assert mural.Agent.load(tmp_path / "run", env=Sledge()).run.policy.motion
     (tmp_path / "run" / "found.json").unlink()
     with pytest.raises(mural.MuralError, match="other settings"):
         mural.Agent.load(tmp_path / "run", env=Sledge())
+
+
+def test_waves_are_seen_on_a_grid_and_after_a_resume(tmp_path):
+    config = {**small.SETTINGS, "sac.waves": None, "loop.epoch_steps": 60}
+    examples = np.stack(np.divmod(np.random.default_rng(0).permutation(36)[:20], 6), axis=1).astype(np.float32)
+    agent = mural.Agent(Cells(6), examples, "vice", config=config, run_dir=tmp_path / "run", check=False)
+    assert agent.run.policy.waves == 3
+    assert any("waves 3" in said for said in agent.run.settled)
+    agent.learn(180, progress=False)
+    again = mural.Agent.load(tmp_path / "run", env=Cells(6))
+    again.learn(60, progress=False)
+    again.export_policy(tmp_path / "p.npz")
+    obs = np.float32([1.0, 2.0])
+    np.testing.assert_allclose(mural.load_policy(tmp_path / "p.npz")(obs), again.predict(obs)[0], rtol=1e-6)

@@ -57,15 +57,16 @@ class NumpyPolicy:
         layers: Sequence[tuple[ArrayLike, ArrayLike]],
         view: ArrayLike | None = None,
         motion: bool = False,
+        waves: int = 0,
     ) -> None:
         # Copies: what is given may be a view of memory that the next training step overwrites.
         self.layers = tuple((np.array(w, np.float32, order="C"), np.array(b, np.float32)) for w, b in layers)
-        problem = _misfit(self.layers, motion)
+        problem = _misfit(self.layers, motion, waves)
         if problem:
             raise PolicyFileError(f"this is not a policy: {problem}")
         inputs = int(self.layers[0][0].shape[0])
-        self.motion = motion
-        self.obs_size = inputs // 2 if motion else inputs
+        self.motion, self.waves = motion, waves
+        self.obs_size = inputs // (1 + motion + 2 * waves)
         self.view = np.repeat([[0.0], [1.0], [1.0]], self.obs_size, axis=1) if view is None else np.array(view)
         if self.view.shape != (3, self.obs_size) or not np.isfinite(self.view).all() or (self.view[1:] <= 0).any():
             raise PolicyFileError(f"its view must be a centre and two scales above 0 for {self.obs_size} numbers")
@@ -74,9 +75,16 @@ class NumpyPolicy:
         self.action_size = int(self.layers[-1][1].shape[0]) // 2
 
     def see(self, obs: ArrayLike, before: ArrayLike | None = None) -> Floats:
-        """Network inputs for observations; with motion also for the change since those `before` (None: at rest)."""
+        """Network inputs for observations; with motion also for the change since those `before` (None: at rest).
+
+        With waves, sines and cosines of each number stand beside it.
+        """
         now = np.asarray(obs, dtype=np.float32)
         seen = (now - self.centre) / self.scale
+        if self.waves:
+            angles = seen[..., None] * (np.pi * np.arange(1, self.waves + 1)).astype(np.float32)
+            angles = angles.reshape(*seen.shape[:-1], -1)
+            seen = np.concatenate([seen, np.sin(angles), np.cos(angles)], axis=-1)
         if not self.motion:
             return seen
         past = now if before is None else np.asarray(before, dtype=np.float32)
@@ -196,6 +204,7 @@ def save_policy(
         "layout_spans": np.array([(start, stop) for _, start, stop in layout], dtype=np.int64),
         "view": policy.view,
         "motion": np.array(policy.motion),
+        "waves": np.array(policy.waves),
     }
     for i, (w, b) in enumerate(policy.layers):
         arrays |= {f"w{i}": w, f"b{i}": b}
@@ -243,7 +252,7 @@ def _assemble(arrays: Mapping[str, NDArray[Any]]) -> LoadedPolicy:
         raise PolicyFileError("it has no view of the observation, or does not say whether it sees motion")
     depth = sum(name[0] == "w" and name[1:].isdigit() for name in arrays)
     layers = [(arrays[f"w{i}"], arrays[f"b{i}"]) for i in range(depth)]
-    policy = NumpyPolicy(layers, arrays.get("view"), bool(arrays.get("motion", False)))
+    policy = NumpyPolicy(layers, arrays.get("view"), bool(arrays.get("motion", False)), int(arrays.get("waves", 0)))
     low, high = arrays["low"], arrays["high"]
     if low.dtype.kind != "f" or low.dtype != high.dtype or low.shape != high.shape or low.size != policy.action_size:
         raise PolicyFileError(
@@ -262,7 +271,7 @@ def _assemble(arrays: Mapping[str, NDArray[Any]]) -> LoadedPolicy:
     return LoadedPolicy(policy, ActionBox(low, high), layout)
 
 
-def _misfit(layers: tuple[tuple[Floats, Floats], ...], motion: bool) -> str:
+def _misfit(layers: tuple[tuple[Floats, Floats], ...], motion: bool, waves: int) -> str:
     """What is wrong with a network, or ''."""
     if not layers:
         return "it has no layers"
@@ -272,8 +281,14 @@ def _misfit(layers: tuple[tuple[Floats, Floats], ...], motion: bool) -> str:
     for i, ((left, _), (right, _)) in enumerate(pairwise(layers)):
         if left.shape[1] != right.shape[0]:
             return f"layer {i} gives {left.shape[1]} values, layer {i + 1} takes {right.shape[0]}"
-    if motion and layers[0][0].shape[0] % 2:
-        return f"the first layer takes {layers[0][0].shape[0]} values; with motion, two per number observed are needed"
+    if waves < 0:
+        return f"it has {waves} waves"
+    each = 1 + motion + 2 * waves
+    if layers[0][0].shape[0] % each:
+        with_ = " and ".join(["motion"] * motion + [f"{waves} waves"] * (waves > 0))
+        return (
+            f"the first layer takes {layers[0][0].shape[0]} values; with {with_}, {each} per number observed are needed"
+        )
     if layers[-1][1].size % 2:
         return f"the last layer gives {layers[-1][1].size} values; a mean and a log std per action are needed"
     return ""

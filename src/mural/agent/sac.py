@@ -23,7 +23,15 @@ from mural.agent.policy import LOG_STD_MAX, LOG_STD_MIN
 from mural.agent.replay import Batch, Replay, Terminations
 from mural.agent.view import View
 from mural.errors import ArgumentError
-from mural.limits import ABOVE_ZERO_TO_ONE, BELOW_ONE, NotNegativeFloat, PositiveFloat, PositiveInt, Widths
+from mural.limits import (
+    ABOVE_ZERO_TO_ONE,
+    BELOW_ONE,
+    NotNegativeFloat,
+    NotNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Widths,
+)
 from mural.nml import descent, mlp
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
@@ -67,6 +75,14 @@ class SAC:
     motion: bool | None = False
     """Show policy and critics the change since the last observation too. None: where the environment moves by itself
     and its observations do not tell how; ten short random episodes before the first step show it."""
+    waves: NotNegativeInt | None = 0
+    """Show policy and critics sin πkx and cos πkx too, k up to this, for each scaled number x: neighbours then look
+    different. None: where states come back exactly (a grid), half as many as a number has values; elsewhere 0."""
+
+    @property
+    def sees(self) -> tuple[bool, int]:
+        """Whether the networks see motion, and how many waves, once a run has settled it."""
+        return bool(self.motion), self.waves or 0
 
     @property
     def discount(self) -> float:
@@ -115,7 +131,7 @@ class Objective(Protocol):
 def init(config: SAC, obs_size: int, action_size: int, *, key: Array) -> SACState:
     """Fresh networks; the targets start equal to the critics."""
     key_policy, key_1, key_2 = jax.random.split(key, 3)
-    inputs = obs_size * (2 if config.motion else 1)
+    inputs = views.inputs(obs_size, *config.sees)
     policy = mlp.init((inputs, *config.hidden, 2 * action_size), key=key_policy)
     sizes = (inputs + action_size, *config.hidden, 1)
     critics = mlp.init(sizes, key=key_1), mlp.init(sizes, key=key_2)
@@ -226,7 +242,8 @@ def policy_loss(
 
 def seen(config: SAC, view: View, batch: Batch) -> Batch:
     """The batch with network inputs in place of its observations."""
-    see = partial(views.see, view, motion=bool(config.motion))
+    motion, waves = config.sees
+    see = partial(views.see, view, motion=motion, waves=waves)
     return batch._replace(
         obs=see(batch.obs, batch.before),
         next_obs=see(batch.next_obs, batch.next_before),
@@ -291,7 +308,7 @@ def updates(
     """As many updates as there are rows of ids [u, batch], in one compiled loop; info is averaged over them."""
     meaning = objective.terminations(terminations)
     if examples is not None:
-        examples = views.see(state.view, examples, examples, bool(config.motion))
+        examples = views.see(state.view, examples, examples, *config.sees)
 
     def one(state: SACState, xs: tuple[Array, Array]) -> tuple[SACState, Info]:
         rows, k = xs

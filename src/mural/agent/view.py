@@ -13,6 +13,8 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from mural.nml.waves import beside, width
+
 HONEST = 100.0  # a bound further away than so many times what was seen says nothing
 OUTSIDE = 0.1  # what was seen may exceed an honest bound by this share of its width
 STILL = 0.1  # changes of what hardly moves are measured by this share of the others' typical change
@@ -32,9 +34,18 @@ def raw(size: int) -> View:
     return View(jnp.zeros(size), jnp.ones(size), jnp.ones(size))
 
 
-def see(view: View, obs: Array, before: Array, motion: bool) -> Array:
-    """Network inputs [n, o] for observations [n, o]; with `motion` [n, 2o], the change since `before` beside them."""
+def inputs(numbers: int, motion: bool, waves: int) -> int:
+    """How many numbers the networks see of an observation of so many."""
+    return width(numbers, waves) + motion * numbers
+
+
+def see(view: View, obs: Array, before: Array, motion: bool, waves: int = 0) -> Array:
+    """Network inputs [n, o] for observations [n, o].
+
+    Beside them: with `waves` 2·waves·o sines and cosines of them, and with `motion` o changes since `before`.
+    """
     seen = (obs - view.centre[None]) / view.scale[None]
+    seen = beside(seen, waves)
     if not motion:
         return seen
     change = jnp.clip((obs - before) / view.change[None], -FASTEST, FASTEST)

@@ -46,6 +46,8 @@ class Problem:
     """The true goal as a state [d], for oracle methods: the example nearest to it."""
     plane: np.ndarray | None = None
     """Lower and upper corner [2, 2] of the plane of places, where the task declares one."""
+    waves: int = 0
+    """Waves that networks see of each number of a state: on a grid, so that they tell neighbours apart."""
 
     @property
     def state_size(self) -> int:

@@ -57,6 +57,7 @@ class OutcomeReward:
     seed : of the networks and of everything that is drawn.
     memory : the most states that are remembered; of all that were visited, each has the same chance to be among them.
     units : "spread" measures each number of a state by its spread, so that its unit does not matter; "raw" does not.
+    waves : for states of a grid whose neighbours have nothing in common, half as many as a number has values.
 
     Examples
     --------
@@ -75,8 +76,9 @@ class OutcomeReward:
         seed: int = 0,
         memory: int = 65_536,
         units: Units = "spread",
+        waves: int = 0,
     ) -> None:
-        for name, value, least in (("seed", seed, 0), ("memory", memory, 1)):
+        for name, value, least in (("seed", seed, 0), ("memory", memory, 1), ("waves", waves, 0)):
             if value < least:
                 raise ConfigError(f"{name} is {value}; it must be at least {least}")
         spec = find_method(method)
@@ -93,7 +95,7 @@ class OutcomeReward:
         _require_states(method, self._terms)
         widths = np.shape(examples)[1:]
         rows = checked_states(examples, widths, "[m, d] is needed: m states in which the task is done", "examples")
-        self._problem = Problem(rows.shape[1], 0, rows)
+        self._problem = Problem(rows.shape[1], 0, rows, waves=int(waves))
         self._memory = Memory(int(memory), rows.shape[1])
         cache.enable()
         self._parts = total.init(self._terms, self._problem, key=total.first_keys(self.seed)[1])
@@ -146,6 +148,7 @@ class OutcomeReward:
         about = {
             "method": self.method, "config": dataclasses.asdict(self.config), "seed": self.seed, "units": self.units,
             "updates": self.updates, "seen": self._memory.seen, "memory": len(self._memory.states),
+            "waves": self._problem.waves,
         }  # fmt: skip
         arrays = {"format": np.array(FORMAT), "about": np.array(json.dumps(about)), "examples": self._problem.examples}
         arrays["visited"] = self._memory.states[: self._memory.held]
@@ -160,7 +163,8 @@ class OutcomeReward:
         try:
             about = json.loads(str(arrays["about"]))
             method, config = find_method(about["method"]), about["config"]
-            reward = cls(arrays["examples"], method.name, config, about["seed"], about["memory"], about["units"])
+            of = {name: about[name] for name in ("seed", "memory", "units")} | {"waves": about.get("waves", 0)}
+            reward = cls(arrays["examples"], method.name, config, **of)
             leaves = {name.removeprefix("parts."): leaf for name, leaf in arrays.items() if name.startswith("parts.")}
             return reward._with(leaves, arrays["visited"], int(about["seen"]), int(about["updates"]))
         except (KeyError, TypeError, ValueError) as error:
@@ -180,9 +184,10 @@ class OutcomeReward:
         updates: int,
         seen: int,
         memory: int,
+        waves: int = 0,
     ) -> Self:
         """A reward that was learned elsewhere, by a training run: its parts, and of the `seen` states `memory` ones."""
-        reward = cls(examples, method, config, seed, memory, units)
+        reward = cls(examples, method, config, seed, memory, units, waves)
         leaves = trees.flatten({name: parts[name] for name in reward._parts})
         return reward._with(leaves, np.asarray(visited, np.float32), seen, updates)
 

@@ -166,8 +166,8 @@ RULES: tuple[Rule, ...] = (
         preset="fast",
     ),
     Rule(
-        {"sac.gamma": None, "sac.motion": None},
-        "ours: γ from the length of an episode; velocities for the agent where things move by themselves",
+        {"sac.gamma": None, "sac.motion": None, "sac.waves": None},
+        "ours: γ from the length of an episode; velocities where things move by themselves; waves on grids",
         preset="fast",
     ),
     Rule(

@@ -45,4 +45,5 @@ def export_reward(run: Run, path: str | Path, memory: int = 4096) -> None:
         updates=run.epoch - run.random_epochs,
         seen=len(seen),
         memory=memory,
+        waves=run.world.problem.waves,
     ).save(path)

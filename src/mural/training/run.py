@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -38,7 +39,7 @@ from mural.training.collect import (
 from mural.training.diagnostics import Diagnostics
 from mural.training.evaluate import evaluate
 from mural.training.failures import ADVICE, BrokenOffError, DivergenceError, Row, require_finite
-from mural.training.settle import findings, settled
+from mural.training.settle import findings, found_by, settled
 from mural.training.snapshot import Groups
 
 BLOCK = 4096  # transitions per labelling call
@@ -57,6 +58,8 @@ class Run:
         loop, spaces = config.loop, world.spaces
         self.sac = settled(config.sac, world, found or {})
         self.settled = tuple(findings(config.sac, self.sac))
+        problem = dataclasses.replace(world.problem, waves=self.sac.waves or 0)
+        self.world = world = dataclasses.replace(world, problem=problem)
         self.program = compiled.Program(self.sac, config.terms, world.columns, config.terminations, self.spec.objective)
         self.epoch_steps = epoch_steps(config, world.horizon)
         self.calls = self.epoch_steps // loop.steps_per_call
@@ -86,7 +89,7 @@ class Run:
     @property
     def found(self) -> dict[str, Any]:
         """What it found out when it began, for when it goes on."""
-        return {"gamma": self.sac.gamma, "motion": self.sac.motion}
+        return found_by(self.sac)
 
     @property
     def step(self) -> int:
@@ -102,7 +105,7 @@ class Run:
 
     def _in_numpy(self, weights: Params) -> NumpyPolicy:
         layers = [(np.asarray(layer.w), np.asarray(layer.b)) for layer in weights]
-        return NumpyPolicy(layers, np.stack([np.asarray(v) for v in self.agent.view]), bool(self.sac.motion))
+        return NumpyPolicy(layers, np.stack([np.asarray(v) for v in self.agent.view]), *self.sac.sees)
 
     @property
     def learned(self) -> bool:
@@ -168,9 +171,7 @@ class Run:
             recent=recent,
             abreast=len(self.world.envs),
             pairs=lambda n, k: compiled.pairs(self.replay, seen, n, k),
-            act=lambda obs, k: compiled.act(
-                self.agent.policy, views.see(self.agent.view, obs, obs, bool(self.sac.motion)), k
-            ),
+            act=lambda obs, k: compiled.act(self.agent.policy, views.see(self.agent.view, obs, obs, *self.sac.sees), k),
         )
         begun = time.perf_counter()
         self.parts, info = total.learn(terms, self.parts, self.world.problem, experience, self.config.units, key=key)

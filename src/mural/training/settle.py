@@ -7,23 +7,33 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mural.agent.sac import SAC
-from mural.inputs.momentum import hides_motion
+from mural.inputs.watching import hides_motion, look, waves_of
 from mural.inputs.world import World
 
+OPEN = ("gamma", "motion", "waves")  # settings that may be left at None
 SHORT = 100  # steps of an episode: γ is 0.99 for these and shorter ones
 
 
 def settled(config: SAC, world: World, found: Mapping[str, Any]) -> SAC:
-    """The agent's settings with nothing left open: γ from the length of an episode, motion from letting go.
+    """The agent's settings with nothing left open: γ from the length of an episode, the others from watching it.
 
     `found` is what the run found when it began, if it goes on: it does not look again.
     """
-    gamma, motion = config.gamma, config.motion
-    if gamma is None:
-        gamma = found.get("gamma", 1 - 1 / max(world.horizon or SHORT, SHORT))
-    if motion is None:
-        motion = found["motion"] if "motion" in found else hides_motion(world.envs[0], world.spaces)
-    return dataclasses.replace(config, gamma=gamma, motion=motion)
+    known = {name: found[name] for name in OPEN if name in found and getattr(config, name) is None}
+    config = dataclasses.replace(config, **known)
+    if config.gamma is None:
+        config = dataclasses.replace(config, gamma=1 - 1 / max(world.horizon or SHORT, SHORT))
+    if config.motion is None or config.waves is None:
+        watched = look(world.envs[0], world.spaces)
+        motion = hides_motion(watched) if config.motion is None else config.motion
+        waves = waves_of(watched) if config.waves is None else config.waves
+        config = dataclasses.replace(config, motion=motion, waves=waves)
+    return config
+
+
+def found_by(config: SAC) -> dict[str, Any]:
+    """What a settled run has found, for when it goes on."""
+    return {name: getattr(config, name) for name in OPEN}
 
 
 def findings(asked: SAC, found: SAC) -> Iterator[str]:
@@ -32,3 +42,5 @@ def findings(asked: SAC, found: SAC) -> Iterator[str]:
         yield f"sac.gamma {found.discount:.4g}, from the length of an episode"
     if asked.motion is None and found.motion:
         yield "sac.motion: the environment moves by itself, so the agent sees the change since the last observation too"
+    if asked.waves is None and found.waves:
+        yield f"sac.waves {found.waves}: states come back exactly, so the agent sees waves of their numbers too"

@@ -16,10 +16,10 @@ import numpy as np
 from jax import Array
 
 from mural.limits import NotNegativeFloat, NotNegativeInt, PositiveFloat, PositiveInt, PositiveOrInfinite, Share, Widths
-from mural.nml import kernel, meta, mle, mlp, proposals
+from mural.nml import kernel, meta, mle, mlp, proposals, waves
 from mural.nml.descent import Fit
 from mural.nml.meta import MetaNML
-from mural.nml.weights import Data, subset
+from mural.nml.weights import Data, identity, subset
 from mural.rewards import dataset
 from mural.rewards.base import Experience, Info, NMLPart, Problem, Term, register_method
 
@@ -92,8 +92,9 @@ class NMLClassifier(NMLPart):
     queries_per_update: PositiveInt = 8
     """Query points per Adam step, each with both labels."""
 
-    def config(self) -> MetaNML:
-        """The settings in the terms of `mural.nml`."""
+    def config(self, count: int = 0) -> MetaNML:
+        """The settings in the terms of `mural.nml`, for states with `count` waves of each number beside it."""
+        proposal = proposals.resolve(self.proposal)
         return MetaNML(
             step_size=self.step_size,
             query_weight=self.query_weight,
@@ -104,7 +105,8 @@ class NMLClassifier(NMLPart):
             outer_points=self.outer_points,
             outside_share=self.outside_share,
             query_class=0 if self.queries == "replay" else None,
-            proposal=proposals.resolve(self.proposal),
+            proposal=waves.Proposed(proposal, count) if count else proposal,
+            features=waves.Without(count) if count else identity,
             queries_per_update=self.queries_per_update,
             updates_per_epoch=self.updates_per_epoch,
         )
@@ -121,7 +123,7 @@ class NMLClassifier(NMLPart):
         """An untrained network and an empty support."""
         size = self.negatives + self.positives
         points = size if self._whole else min(self.adapt_points or size, size)
-        d = problem.state_size
+        d = waves.width(problem.state_size, problem.waves)
         support = Data(jnp.zeros((points, d)), jnp.zeros(points, jnp.int32), jnp.zeros(points))
         width = np.nan if self.kernel_width is None else self.kernel_width
         return NMLState(self._fresh(d, key=key), support, jnp.float32(width), jnp.zeros((), jnp.int32))
@@ -132,27 +134,30 @@ class NMLClassifier(NMLPart):
         first = int(state.epochs) == 0
         data = dataset.draw(self, problem, experience, key=keys[0])
         width = jnp.float32(experience.width if self.kernel_width is None else self.kernel_width)
-        network = state.network if self.warm_start else self._fresh(problem.state_size, key=keys[1])
+        data = data._replace(x=waves.beside(data.x, problem.waves))
+        network = state.network if self.warm_start else self._fresh(data.x.shape[1], key=keys[1])
         rounds = self.first_epochs if first or not self.warm_start else self.epochs
         info: Info = {"loss": jnp.float32(jnp.nan)}
         for k in jax.random.split(keys[2], rounds):
-            network, info = self._train(network, data, width, key=k)
+            network, info = self._train(network, data, width, problem.waves, key=k)
         support = _subset(data, None if self._whole else self.adapt_points, key=keys[3])
         after = NMLState(network, support, width, state.epochs + 1)
         report = {"loss": jnp.mean(info["loss"]), "represents": jnp.max(data.represents)}
         report |= _report(self, after, jnp.asarray(problem.examples), experience.states(512, keys[4]))
         return after, report
 
-    def _train(self, network: Fit, data: Data, width: Array, *, key: Array) -> tuple[Fit, Info]:
+    def _train(self, network: Fit, data: Data, width: Array, count: int, *, key: Array) -> tuple[Fit, Info]:
         if self.meta_training:
-            return meta.epoch(self.config(), network, data, width, self.learning_rate, key=key)
+            return meta.epoch(self.config(count), network, data, width, self.learning_rate, key=key)
         return mle.steps(mle.MLE(), network, data, self.updates_per_epoch, self.learning_rate, key=key)
 
     def log_likelihoods(self, state: NMLState, states: Array) -> Array:
         """log p_{θ_y}(y | s) [n, 2], θ_y one gradient step from θ."""
         asked = meta.own_log_likelihoods if self.support == "query" else meta.log_likelihoods
         key = jax.random.fold_in(jax.random.key(0), state.epochs)
-        return asked(self.config(), state.network.params, state.support, states, state.kernel_width, key=key)
+        params, count = state.network.params, waves.count(state.network.params, states)
+        states = waves.beside(states, count)
+        return asked(self.config(count), params, state.support, states, state.kernel_width, key=key)
 
     def label(self, state: NMLState, states: Array) -> Array:
         """r(s): p_meta-NML(success | s), or its log-odds."""
@@ -160,7 +165,7 @@ class NMLClassifier(NMLPart):
 
     def prior(self, state: NMLState, states: Array) -> Array:
         """p(success | state) [n] of the same network before any adaptation."""
-        return jax.nn.softmax(mlp.forward(state.network.params, states))[:, 1]
+        return jax.nn.softmax(mlp.forward(state.network.params, waves.seen_by(state.network.params, states)))[:, 1]
 
 
 _subset = partial(jax.jit, static_argnums=1)(subset)
@@ -182,7 +187,8 @@ def _report(part: NMLClassifier, state: NMLState, examples: Array, states: Array
 
 def kernel_gap(part: NMLClassifier, state: NMLState, states: Array) -> Array:
     """mean |p_meta-NML − p_kernel|: how far the network is from CNML by kernel counts on the same points."""
-    counted = jax.nn.softmax(kernel.log_likelihoods(state.support, states, state.kernel_width))[:, 1]
+    support = state.support._replace(x=state.support.x[:, : states.shape[1]])  # without waves
+    counted = jax.nn.softmax(kernel.log_likelihoods(support, states, state.kernel_width))[:, 1]
     return jnp.mean(jnp.abs(part.probability(state, states) - counted))
 
 

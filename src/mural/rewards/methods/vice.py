@@ -12,7 +12,7 @@ from jax import Array
 
 from mural.errors import MuralError
 from mural.limits import NotNegativeFloat, PositiveFloat, PositiveInt, Widths
-from mural.nml import descent, mle, mlp
+from mural.nml import descent, mle, mlp, waves
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
 from mural.rewards.base import POLICY, STATES, Classifier, Experience, Info, Names, Problem, Term, register_method
@@ -57,7 +57,7 @@ class ViceClassifier(Classifier):
                 "policy_term asks what the policy would do in the examples, and they are not whole observations: "
                 "pass the examples as observations, or set policy_term to False"
             )
-        return descent.start(mlp.init((problem.state_size, *self.hidden, 1), key=key))
+        return descent.start(mlp.init((waves.width(problem.state_size, problem.waves), *self.hidden, 1), key=key))
 
     def learn(self, state: Fit, problem: Problem, experience: Experience, *, key: Array) -> tuple[Fit, Info]:
         """n_VICE steps on new batches."""
@@ -91,7 +91,7 @@ class ViceClassifier(Classifier):
 
 def logits(params: Params, states: Array) -> Array:
     """f(s) [n]."""
-    return mlp.forward(params, states)[:, 0]
+    return mlp.forward(params, waves.seen_by(params, states))[:, 0]
 
 
 def loss(params: Params, states: Array, log_pi: Array, targets: Array) -> Array:

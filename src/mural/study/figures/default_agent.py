@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mural.agent import view as views
 from mural.agent.sac import SAC, entropy_target
-from mural.inputs import momentum
+from mural.inputs import watching
 from mural.inputs.spaces import Spaces
 from mural.settings import presets
 from mural.settings.config import RunConfig
@@ -151,15 +151,15 @@ def motion(ax: Any, config: RunConfig, seed: int) -> dict[str, Any]:
     for i, name in enumerate(WATCHED):
         task = make(name)
         try:
-            driven, seen, coasted = momentum.watch(task, Spaces.of(task))
+            driven, seen, coasted = watching.watch(task, Spaces.of(task))
         finally:
             task.close()
         usual = np.sqrt((driven**2).mean(axis=0))
         moves = usual > 1e-6 * np.abs(seen).max(axis=0)
         goes_on = np.maximum(np.sqrt((coasted**2).mean(axis=(0, 1)))[moves] / usual[moves], 1e-4)
         ax.scatter(goes_on, np.full(len(goes_on), -i), s=8, color=NEW if name == "ant-maze" else OLD, alpha=0.6, lw=0)
-        quarter[name] = float(np.percentile(goes_on, momentum.QUARTER))
-    ax.axvline(momentum.STILL_MOVING, color="#888888", lw=0.8, ls=":")
+        quarter[name] = float(np.percentile(goes_on, watching.QUARTER))
+    ax.axvline(watching.STILL_MOVING, color="#888888", lw=0.8, ls=":")
     ax.set(title="14: what moves by itself", xlabel="share still moving", xscale="log", xlim=(5e-5, 2))
     ax.set_yticks([-i for i in range(len(WATCHED))], [name.split("-")[0 if "maze" in name else 1] for name in WATCHED])
     return quarter
