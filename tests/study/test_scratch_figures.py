@@ -83,6 +83,7 @@ def test_the_agents_rules_of_the_default():
     data = default_agent.default_agent(Ask()).data
     assert data["scaled"]["scaled"] > 2 * data["scaled"]["raw"]
     assert data["rest"] == {"success that lasts": 14, "4 epochs of it": None}  # 1 − 0.8ⁿ > 0.95 from n = 14 on
+    assert data["waves"]["and waves"] < 0.1 < 0.3 < data["waves"]["places"]
     assert data["motion"]["ant-maze"] > watching.STILL_MOVING > data["motion"]["sawyer-push"]
     value = target = 0.0
     for _ in range(500):  # as SAC's target network does it, one update after the other

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 
 from mural.agent import view as views
 from mural.agent.sac import SAC, entropy_target
 from mural.inputs import watching
 from mural.inputs.spaces import Spaces
+from mural.nml import descent, mlp, waves
 from mural.settings import presets
 from mural.settings.config import RunConfig
 from mural.study.figures.default import NEW, OLD
@@ -25,6 +29,7 @@ Floats = NDArray[np.floating]
 
 LEVEL = -0.4  # reward that all visited states share, as measured: docs/experiments.md
 UPDATES = 60_000
+SIDE, STEPS = 16, 1000  # of a grid with random values, and of learning them
 EPOCHS = 30
 LUCKY = 4  # epochs in which a place that only looks like success is visited before it is dark
 WATCHED = ("ant-maze", "sawyer-push", "zigzag-maze")
@@ -37,12 +42,11 @@ def default_agent(ask: Ask) -> Drawn:
     config = presets.resolve("zigzag-maze", "mural", "fast", {})
     panels: dict[str, Callable[[Any, RunConfig, int], dict[str, Any]]] = {
         "scaled": scaled, "entropy": entropy, "average": average, "relative": relative,
-        "rest": rest, "discount": discount, "motion": motion,
+        "rest": rest, "discount": discount, "motion": motion, "waves": told_apart,
     }  # fmt: skip
-    data = {name: panel(ax, config, ask.seed) for ax, (name, panel) in zip(axes, panels.items(), strict=False)}
+    data = {name: panel(ax, config, ask.seed) for ax, (name, panel) in zip(axes, panels.items(), strict=True)}
     for ax in axes:
         ax.title.set_fontsize(7)
-    axes[-1].set_axis_off()
     left = data["relative"]["missing"]
     said = (
         f"after {UPDATES} updates, critics that start at 0 still miss {left:.0%} of the level that all rewards share; "
@@ -163,3 +167,32 @@ def motion(ax: Any, config: RunConfig, seed: int) -> dict[str, Any]:
     ax.set(title="14: what moves by itself", xlabel="share still moving", xscale="log", xlim=(5e-5, 2))
     ax.set_yticks([-i for i in range(len(WATCHED))], [name.split("-")[0 if "maze" in name else 1] for name in WATCHED])
     return quarter
+
+
+def told_apart(ax: Any, config: RunConfig, seed: int) -> dict[str, Any]:
+    """How soon a network of the agent's size learns random values of cells, with waves and without."""
+    side = np.linspace(-1, 1, SIDE, dtype=np.float32)
+    cells = jnp.asarray(np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2))
+    values = jnp.asarray(np.random.default_rng(seed).normal(size=SIDE**2), jnp.float32)
+    left = {}
+    for name, count, colour in (("places", 0, OLD), ("and waves", SIDE // 2, NEW)):
+        errors = learned_values(waves.beside(cells, count), values, config.sac, seed)
+        ax.plot(errors, color=colour, label=name)
+        left[name] = float(errors[-1])
+    ax.set(title="15: random values of cells", xlabel="updates", ylabel="squared error", ylim=(0, None))
+    ax.legend(fontsize=5)
+    return left
+
+
+def learned_values(inputs: Array, values: Array, config: SAC, seed: int) -> Floats:
+    """The mean squared error [steps] while a network learns values [n] of inputs [n, d]."""
+
+    def loss(params: mlp.Params) -> Array:
+        return jnp.mean((mlp.forward(params, inputs)[:, 0] - values) ** 2)
+
+    def step(fit: descent.Fit, _: Array) -> tuple[descent.Fit, Array]:
+        error, gradient = jax.value_and_grad(loss)(fit.params)
+        return descent.step(fit, gradient, config.learning_rate), error
+
+    fit = descent.start(mlp.init((inputs.shape[1], *config.hidden, 1), key=jax.random.key(seed)))
+    return np.asarray(jax.jit(lambda fit: jax.lax.scan(step, fit, jnp.arange(STEPS))[1])(fit))
