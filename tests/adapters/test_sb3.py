@@ -15,6 +15,7 @@ from mural.typed import ConfigError
 
 pytest.importorskip("stable_baselines3")
 import torch
+from sb3_contrib import TQC
 from stable_baselines3 import DDPG, PPO, SAC, TD3
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
@@ -165,7 +166,7 @@ def test_dict_observations():
     np.testing.assert_allclose(found.rewards.numpy()[:, 0], expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("algorithm", [SAC, TD3, DDPG])
+@pytest.mark.parametrize("algorithm", [SAC, TD3, DDPG, TQC])
 def test_algorithms_train_and_the_callback_retrains(algorithm):
     reward = new_reward()
     model = algorithm(
