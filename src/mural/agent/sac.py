@@ -76,8 +76,9 @@ class SAC:
     """Show policy and critics the change since the last observation too. None: where the environment moves by itself
     and its observations do not tell how; ten short random episodes before the first step show it."""
     waves: NotNegativeInt | None = 0
-    """Show policy and critics sin πkx and cos πkx too, k up to this, for each scaled number x: neighbours then look
-    different. None: where states come back exactly (a grid), half as many as a number has values; elsewhere 0."""
+    """Show policy, critics and the classifiers of MURAL and VICE sin πkx and cos πkx too, k up to this, for each scaled
+    number x: neighbours then look different. None: where states come back exactly (a grid), half as many as a number
+    has values; elsewhere 0."""
 
     @property
     def sees(self) -> tuple[bool, int]:

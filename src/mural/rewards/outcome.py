@@ -57,7 +57,8 @@ class OutcomeReward:
     seed : of the networks and of everything that is drawn.
     memory : the most states that are remembered; of all that were visited, each has the same chance to be among them.
     units : "spread" measures each number of a state by its spread, so that its unit does not matter; "raw" does not.
-    waves : for states of a grid whose neighbours have nothing in common, half as many as a number has values.
+    waves : sines and cosines that networks see of each number. 0 but for grids whose neighbouring cells have nothing in
+        common: there, half as many as a number has values.
 
     Examples
     --------

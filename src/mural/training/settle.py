@@ -43,4 +43,4 @@ def findings(asked: SAC, found: SAC) -> Iterator[str]:
     if asked.motion is None and found.motion:
         yield "sac.motion: the environment moves by itself, so the agent sees the change since the last observation too"
     if asked.waves is None and found.waves:
-        yield f"sac.waves {found.waves}: states come back exactly, so the agent sees waves of their numbers too"
+        yield f"sac.waves {found.waves}: states come back exactly, so networks see sines and cosines of them too"

@@ -122,8 +122,10 @@ def theirs(task: str, method: str, seed: int, steps: int, overrides: Row, thread
     config = presets.resolve(task, method, "fast", {"seed": seed, **overrides})
     made = world.build(config, find_method(method))
     every = epoch_steps(config, made.horizon)
-    reward = mural.OutcomeReward(made.problem.examples, method, to_dict(config)["reward"], seed, units=config.units)
     sac, record = settled(config.sac, made, {}), Record(threads)
+    reward = mural.OutcomeReward(
+        made.problem.examples, method, to_dict(config)["reward"], seed, units=config.units, waves=sac.sees[1]
+    )
     env = world.make_env(task)
 
     class Watch(BaseCallback):  # type: ignore[misc]
