@@ -154,7 +154,7 @@ def draw_overall(axis: Any, runs: Runs) -> dict[str, Any]:
         axis.plot(estimate.value, i, "o", color=colour(label)[0], markersize=4)
     axis.set_yticks(range(len(ranked)), [f"{label} ({found[label][1]})" for label in ranked], fontsize=6)
     axis.set(xlim=(-0.03, 1.03), xlabel="final success, IQM")
-    axis.set_title("over tasks (their number)")
+    axis.set_title("over (n) tasks")
     return {label: estimate.plain() | {"tasks": tasks} for label, (estimate, tasks) in found.items()}
 
 
