@@ -1,8 +1,8 @@
 """Every test runs with JAX's silent rank promotion turned into an error, and with quick compiling.
 
-Nearly all of the time of these tests is compiling. XLA optimises little here (the processes of `nursery` do without
-these flags: what they compute to the bit is what users compute), and all workers share the users' cache of compiled
-functions.
+Much of the time of these tests is compiling. XLA optimises little here, though not nothing, as the tests run what they
+compile a thousand times (the processes of `nursery` do without these flags: what they compute to the bit is what users
+compute). All workers share the users' cache of compiled functions.
 """
 
 import gc
@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 QUICK = (
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+    "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_parallel_codegen_split_count=1"
 )
 if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11):  # later ones end the process: they do not know it
