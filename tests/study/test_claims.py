@@ -8,11 +8,13 @@ import pytest
 from mural.cli import main
 from mural.study.bench.train import DOMAIN
 from mural.study.claims import CLAIMS, Evidence, Verdict, judge, page
-from mural.study.claims.base import Claim, Finding, all_of
+from mural.study.claims.base import Claim, Finding, above, all_of, between, opposite
 from mural.study.runs import COMPARISON, Group, Where
+from mural.study.statistics import Estimate
 from tests.study.made_up import result, seeds, write
 
 HOLDS, PART, FAILS, OPEN = Verdict.HOLDS, Verdict.PART, Verdict.FAILS, Verdict.OPEN
+UNDECIDED = Verdict.UNDECIDED
 BY_NAME = {claim.name: claim for claim in CLAIMS}
 GOOD, BAD = (1.0, 0.95, 1.0), (0.0, 0.05, 0.0)
 
@@ -296,9 +298,36 @@ def test_a_warm_start_and_the_kernel(world):
 
 
 def test_all_of_its_parts():
-    assert [all_of(dict(enumerate(parts))) for parts in ([], [True, None], [True, True], [True, False], [False])] == [
-        OPEN, OPEN, HOLDS, PART, FAILS,
+    cases = [[], [True, OPEN], [True, True], [True, False], [False], [True, UNDECIDED], [False, UNDECIDED]]
+    assert [all_of(dict(enumerate(parts))) for parts in cases] == [
+        OPEN, OPEN, HOLDS, PART, FAILS, PART, UNDECIDED,
     ]  # fmt: skip
+
+
+def test_an_interval_with_both_sides_inside_decides_nothing(world):
+    world.runs("mazes", *seeds("zigzag-maze", "vice", success=(0.0, 0.0, 0.5)))
+    world.runs("mazes", *seeds("spiral-maze", "vice", success=(0.0, 0.0, 0.5)))
+    assert world("vice-mazes").verdict == UNDECIDED
+    world.runs("mazes", *seeds("spiral-maze", "vice", success=(0.5, 0.5, 0.5)))
+    assert world("vice-mazes").verdict == UNDECIDED
+    world.runs("mazes", *seeds("zigzag-maze", "vice", success=(0.5, 0.5, 0.5)))
+    assert world("vice-mazes").verdict == FAILS
+    explored(world, "mural", 0.9)
+    assert world("seventy").verdict == FAILS
+    varied = [result("zigzag-maze", seed=10 + i, curves={"coverage": [[1, c]]}) for i, c in enumerate((0.5, 0.6, 0.9))]
+    world.runs("mazes", *varied)
+    assert world("seventy").verdict == UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"), [(0.1, 0.2, HOLDS), (-0.2, -0.1, FAILS), (0.0, 0.0, FAILS), (-0.1, 0.1, UNDECIDED)]
+)
+def test_above_is_a_matter_of_the_interval(low, high, verdict):
+    estimate = Estimate((low + high) / 2, low, high, 6)
+    assert above(estimate, 0.0) == verdict
+    assert opposite(above(estimate, 0.0)) == {HOLDS: FAILS, FAILS: HOLDS}.get(verdict, verdict)
+    assert above(None, 0.0) == OPEN
+    assert [between(estimate, -1, 1), between(estimate, 0.5, 1)] == [HOLDS, FAILS]
 
 
 def test_the_page_has_a_line_for_each(tmp_path, capsys):

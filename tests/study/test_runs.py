@@ -33,7 +33,9 @@ def test_what_was_tuned_on_or_is_half_done_does_not_count(tmp_path):
     write(tmp_path / "mazes", result(), result(seed=100), half, result(variant="no-kernel", seed=12))
     found = gather([MURAL], Where(tmp_path), what="fig:x").by[MURAL]
     assert [run["seed"] for run in found] == [10]
-    write(tmp_path / "mazes", half | {"stopped": True})
+    write(tmp_path / "mazes", half | {"stopped": True})  # five good evaluations in a row, and then it was cut off
+    assert [run["seed"] for run in gather([MURAL], Where(tmp_path), what="fig:x").by[MURAL]] == [10]
+    write(tmp_path / "mazes", half | {"stopped": True, "config": half["config"] | {"stop_at_success": 0.9}})
     early = gather([MURAL], Where(tmp_path), what="fig:x")
     assert [run["seed"] for run in early.by[MURAL]] == [10, 11]
     assert "1 stopped once solved" in early.made_by()

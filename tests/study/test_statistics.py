@@ -65,6 +65,14 @@ def test_one_run_has_no_interval():
     assert alone.plain() == {"value": 0.7, "low": None, "high": None, "runs": 1}
 
 
+@pytest.mark.parametrize("compare", [statistics.improvement, statistics.difference])
+def test_a_rival_with_one_run_leaves_no_interval(compare):
+    ours = {"t": [0.9, 1.0, 0.95, 1.0, 0.9]}
+    assert math.isnan(compare(ours, {"t": [0.8]}).low)
+    assert math.isnan(compare({"t": [0.8]}, ours).high)
+    assert not math.isnan(compare(ours, {"t": [0.8, 0.7]}).low)
+
+
 def test_a_difference_has_a_sign():
     better = statistics.difference({"t": [0.9, 1.0, 0.95]}, {"t": [0.1, 0.2, 0.3]})
     assert better.low > 0.5

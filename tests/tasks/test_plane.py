@@ -6,10 +6,8 @@ import pytest
 from mural.tasks import TASKS, Plane, make
 from mural.tasks.plane import columns
 
-PLANES = ("zigzag-maze", "spiral-maze", "double-maze", "shuffled-maze", "sawyer-push", "ant-maze")
 
-
-@pytest.fixture(params=PLANES, scope="module")
+@pytest.fixture(params=TASKS, scope="module")
 def task(request):
     task = make(request.param)
     yield task
@@ -37,13 +35,6 @@ def test_walls_are_where_nobody_is(task):
         _, info = task.reset(seed=0)
         assert not ((x0 < info["xy"][0] < x1) and (y0 < info["xy"][1] < y1))
     assert bool(task.plane.walls) == ("maze" in type(task).__name__.lower())
-
-
-@pytest.mark.parametrize("name", [name for name in TASKS if name not in PLANES])
-def test_other_tasks_have_no_plane(name):
-    task = make(name)
-    assert task.plane is None
-    task.close()
 
 
 def test_the_shuffled_maze_goes_from_places_to_what_is_seen_and_back():

@@ -16,6 +16,7 @@ from mural.study.statistics import NEVER
 
 TUNING = 100  # seeds from here on were tuned on; no figure and no claim uses them
 TUNED = "tuning"  # the study of the settings of the rivals, whose seeds are such
+MINIMUM = 3  # runs of a group before anything is concluded from it
 LAST = 10  # evaluations whose mean is the success of a run
 
 
@@ -120,6 +121,9 @@ class Runs:
         seeds = sorted({run["seed"] for run in runs})
         commits = sorted({str(run.get("versions", {}).get("commit", "unknown"))[:7] for run in runs})
         words = [f"{len(runs)} runs", f"seeds {', '.join(map(str, seeds))}", f"commits {', '.join(commits)}"]
+        most = {task: max(map(len, self.of_task(task).values())) for task in self.tasks()}
+        fewer = [f"{group.name} {len(of)}" for group, of in self.by.items() if len(of) < min(MINIMUM, most[group.task])]
+        words += [f"fewer than {MINIMUM} runs: {', '.join(fewer)}"] * bool(fewer)
         early, dirty = sum(stopped_early(run) for run in runs), sum(bool(run.get("dirty")) for run in runs)
         words += [f"{early} stopped once solved"] * bool(early) + [f"{dirty} with uncommitted changes"] * bool(dirty)
         if self.missing:
@@ -179,7 +183,8 @@ def belongs(run: Result, group: Group) -> bool:
 
 def stopped_early(run: Result) -> bool:
     """Whether a run was told to stop once it had succeeded, and did."""
-    return bool(run["stopped"] and run["steps"] < run["config"]["steps"])
+    asked = run["config"].get("stop_at_success") is not None
+    return bool(asked and run["stopped"] and run["steps"] < run["config"]["steps"])
 
 
 def success(run: Result) -> float:

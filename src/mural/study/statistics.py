@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ NEVER = math.inf
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its interval. One run per task has no interval: its ends are NaN."""
+    """A number with its interval. Without one (one run per task, or on one side of a comparison) its ends are NaN."""
 
     value: float
     low: float
@@ -72,7 +72,7 @@ def improvement(ours: Scores, theirs: Scores, *, seed: int = 0) -> Estimate:
         pairs = zip(samples[: len(tasks)], samples[len(tasks) :], strict=True)
         return np.mean([_wins(x, y) for x, y in pairs], axis=0)
 
-    return bootstrap(both, statistic, seed=seed)
+    return compared(both, statistic, seed)
 
 
 def difference(ours: Scores, theirs: Scores, *, seed: int = 0) -> Estimate:
@@ -83,7 +83,14 @@ def difference(ours: Scores, theirs: Scores, *, seed: int = 0) -> Estimate:
         first, second = samples[: len(ours)], samples[len(ours) :]
         return _iqm(np.concatenate(first, axis=1)) - _iqm(np.concatenate(second, axis=1))
 
-    return bootstrap(both, statistic, seed=seed)
+    return compared(both, statistic, seed)
+
+
+def compared(both: Scores, statistic: Statistic, seed: int) -> Estimate:
+    """A comparison of two sides. A side of one run on a task says nothing of other runs: no interval then."""
+    estimate = bootstrap(both, statistic, seed=seed)
+    alone = any(np.size(scores) == 1 for scores in both.values())
+    return replace(estimate, low=math.nan, high=math.nan) if alone else estimate
 
 
 def profile(scores: Scores, thresholds: ArrayLike, *, seed: int = 0) -> list[Estimate]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from mural.errors import ArgumentError
@@ -59,3 +61,10 @@ class Plane:
 def columns(first: int, second: int) -> Callable[[Floats], Floats]:
     """For `Plane.places`: two columns of an observation are the place."""
     return lambda observations: observations[..., [first, second]]
+
+
+def from_above(space: spaces.Box[Any], first: int, second: int, thing: str) -> Plane:
+    """Two columns of the observations, within the bounds that their space has for them: where a thing is."""
+    at = [first, second]
+    (x0, y0), (x1, y1) = space.low[at].tolist(), space.high[at].tolist()
+    return Plane((x0, y0), (x1, y1), (f"x of {thing}", f"y of {thing}"), places=columns(first, second))

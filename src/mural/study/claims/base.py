@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from mural.study import statistics
-from mural.study.runs import Group, Result, Where, belongs, success
+from mural.study.runs import MINIMUM, Group, Result, Where, belongs, success
 from mural.study.statistics import Estimate
 
-MINIMUM = 3  # runs of a group before anything is concluded from it
+WORTH = 0.1  # a smaller gain in success is none
+ROUNDING = 1e-9
 
 
 class Verdict(StrEnum):
@@ -22,6 +23,7 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     PART = "in part"
     FAILS = "does not hold"
+    UNDECIDED = "undecided"
     OPEN = "not yet run"
 
 
@@ -89,13 +91,16 @@ def nothing(what: str = "") -> Finding:
     return Finding(what or "–", Verdict.OPEN)
 
 
-def all_of(tests: Mapping[str, bool | None]) -> Verdict:
-    """Of a claim that says several things: all hold, some do, none does; open while one is not known."""
-    if not tests or None in tests.values():
+def all_of(tests: Mapping[str, Verdict | bool]) -> Verdict:
+    """Of a claim that says several things: all hold, some do, none does; open while one was not run."""
+    found = {decided(test) if isinstance(test, bool) else test for test in tests.values()}
+    if not found or Verdict.OPEN in found:
         return Verdict.OPEN
-    if all(tests.values()):
+    if found == {Verdict.HOLDS}:
         return Verdict.HOLDS
-    return Verdict.PART if any(tests.values()) else Verdict.FAILS
+    if Verdict.HOLDS in found:
+        return Verdict.PART
+    return Verdict.UNDECIDED if Verdict.UNDECIDED in found else Verdict.FAILS
 
 
 def decided(holds: bool) -> Verdict:
@@ -103,36 +108,63 @@ def decided(holds: bool) -> Verdict:
     return Verdict.HOLDS if holds else Verdict.FAILS
 
 
-def better(evidence: Evidence, ours: Group, theirs: Group, margin: float = 0.0) -> tuple[bool | None, Estimate | None]:
-    """Whether the whole interval of the difference in success lies above `margin`; None if there are too few runs."""
+def above(estimate: Estimate | None, margin: float, worth: float = 0.0) -> Verdict:
+    """Whether a number is above a margin, by its interval: undecided if that has the margin inside, and goes further
+    beyond it than what is `worth` naming."""
+    if estimate is None:
+        return Verdict.OPEN
+    if estimate.low > margin:
+        return Verdict.HOLDS
+    return Verdict.FAILS if estimate.high <= margin + worth else Verdict.UNDECIDED
+
+
+def between(estimate: Estimate | None, low: float, high: float) -> Verdict:
+    """Whether a number is above one margin and not above another."""
+    tests = {"above": above(estimate, low), "below": opposite(above(estimate, high))}
+    return (
+        Verdict.FAILS
+        if Verdict.FAILS in tests.values()
+        else Verdict.UNDECIDED
+        if Verdict.UNDECIDED in tests.values()
+        else all_of(tests)
+    )
+
+
+def opposite(verdict: Verdict) -> Verdict:
+    """Of the contrary."""
+    return {Verdict.HOLDS: Verdict.FAILS, Verdict.FAILS: Verdict.HOLDS}.get(verdict, verdict)
+
+
+def better(evidence: Evidence, ours: Group, theirs: Group, margin: float = 0.0) -> tuple[Verdict, Estimate | None]:
+    """Whether the difference in success is above `margin`; open if there are too few runs."""
     first, second = evidence.success(ours), evidence.success(theirs)
     if not first or not second:
-        return None, None
+        return Verdict.OPEN, None
     gap = statistics.difference({ours.task: first}, {theirs.task: second})
-    return gap.low > margin, gap
+    return above(gap, margin, WORTH), gap
 
 
 def versus(evidence: Evidence, pairs: Sequence[tuple[Group, Group]], margin: float = 0.0) -> Finding:
     """Ours against theirs, pair by pair: the difference in success with its interval."""
-    tests: dict[str, bool | None] = {}
+    tests: dict[str, Verdict] = {}
     told = []
     for ours, theirs in pairs:
         name = f"{theirs.label} on {ours.task}"
         tests[name], gap = better(evidence, ours, theirs, margin)
         told.append(f"{name}: not yet run" if gap is None else f"{name}: {signed(gap)}")
-    known = any(test is not None for test in tests.values())
+    known = any(test != Verdict.OPEN for test in tests.values())
     head = f"success of {pairs[0][0].label} minus that of " if known else ""
     return Finding(head + "; ".join(told) if known else "–", all_of(tests))
 
 
-def reached(evidence: Evidence, ones: Iterable[Group], level: float = 0.9) -> tuple[dict[str, bool | None], list[str]]:
+def reached(evidence: Evidence, ones: Iterable[Group], level: float = 0.9) -> tuple[dict[str, Verdict], list[str]]:
     """Whether the interquartile mean of the success of each group is at least `level`; and that in words."""
-    tests: dict[str, bool | None] = {}
+    tests: dict[str, Verdict] = {}
     told = []
     for group in ones:
         scores = evidence.success(group)
         estimate = statistics.iqm({group.task: scores}) if scores else None
-        tests[group.name] = None if estimate is None else estimate.value >= level
+        tests[group.name] = above(estimate, level - ROUNDING)
         told.append(f"{group.name} {'not yet run' if estimate is None else estimate.text()}")
     return tests, told
 

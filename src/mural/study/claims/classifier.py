@@ -41,7 +41,7 @@ def speedup(evidence: Evidence) -> Finding:
     if not evidence.rows("classifier"):
         return nothing()
     rows = list(runtimes.per_input(evidence.benchmarks / "classifier.jsonl"))
-    tests = {t.domain: None if t.speedup is None else t.speedup >= 1600 for t in rows}
+    tests = {t.domain: Verdict.OPEN if t.speedup is None else decided(t.speedup >= 1600) for t in rows}
     ratios = [t.speedup for t in rows if t.speedup is not None]
     span = f"{min(ratios):,.0f} to {max(ratios):,.0f} times" if ratios else "–"
     return Finding(f"{span} as fast, one state at a time on one core", all_of(tests))
@@ -53,7 +53,7 @@ def epochs(evidence: Evidence) -> Finding:
         return nothing()
     root = evidence.benchmarks
     rows = list(runtimes.per_epoch(evidence.where, root / "train.jsonl", root / "classifier.jsonl"))
-    tests = {t.domain: None if t.meta_ratio is None else t.meta_ratio <= 2.0 for t in rows}
+    tests = {t.domain: Verdict.OPEN if t.meta_ratio is None else decided(t.meta_ratio <= 2.0) for t in rows}
     told = [f"{t.domain} {'not yet run' if t.meta_ratio is None else f'{t.meta_ratio:.2f}'}" for t in rows]
     return Finding("1000 steps of MURAL / 1000 of VICE: " + ", ".join(told), all_of(tests))
 
@@ -87,7 +87,7 @@ def more_steps(evidence: Evidence) -> Finding:
     rows = [row for row in evidence.rows("fidelity") if row["truth"] == "exact"]
     found = {(row["dataset"], row["method"]): row["mean_error"] for row in rows}
     names = sorted(dataset for dataset, method in found if method == "meta-20" and (dataset, "meta-1") in found)
-    tests: dict[str, bool | None] = {name: found[name, "meta-20"] < found[name, "meta-1"] for name in names}
+    tests = {name: found[name, "meta-20"] < found[name, "meta-1"] for name in names}
     told = [f"{name} {found[name, 'meta-1']:.3f} → {found[name, 'meta-20']:.3f}" for name in names]
     return Finding("mean distance to exact CNML, 1 → 20 steps: " + ", ".join(told) if told else "–", all_of(tests))
 

@@ -7,7 +7,21 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mural.study import statistics
-from mural.study.claims.base import Claim, Evidence, Finding, all_of, better, nothing, reached, signed, versus
+from mural.study.claims.base import (
+    Claim,
+    Evidence,
+    Finding,
+    Verdict,
+    above,
+    all_of,
+    better,
+    between,
+    nothing,
+    opposite,
+    reached,
+    signed,
+    versus,
+)
 from mural.study.runs import ABLATED, COMPARISON, MAZES, Group, steps_to_solved
 
 PAPER = {"vice", "vice-count", "vice-rnd", "ddl", "icm", "vae-density", "sac-sparse"}  # what the paper calls prior
@@ -54,17 +68,17 @@ def sooner(rival: str) -> Callable[[Evidence], Finding]:
     """A run of MURAL reaches 0.9 in fewer steps than one of the rival, with a probability surely above one half."""
 
     def judge(evidence: Evidence) -> Finding:
-        tests: dict[str, bool | None] = {}
+        tests: dict[str, Verdict] = {}
         told = []
         for task in [one.task for one in COMPARISON if one.method == rival]:
             ours, theirs = (evidence.runs(group(task, method)) for method in ("mural", rival))
             if not ours or not theirs:
-                tests[task] = None
+                tests[task] = Verdict.OPEN
                 continue
             # Negative, as less time is better; what never comes ties with what never comes.
             times = [{task: [-min(steps_to_solved(run), 1e12) for run in runs]} for runs in (ours, theirs)]
             chance = statistics.improvement(*times)
-            tests[task] = chance.low > AHEAD
+            tests[task] = above(chance, AHEAD)
             told.append(f"{task} {chance.text()}")
         return Finding(f"probability to be sooner than {rival}: " + ", ".join(told) if told else "–", all_of(tests))
 
@@ -104,24 +118,24 @@ def tracks_distance(evidence: Evidence) -> Finding:
 
 def covers_more(evidence: Evidence) -> Finding:
     """Coverage at the end, MURAL minus VICE, on the mazes."""
-    tests: dict[str, bool | None] = {}
+    tests: dict[str, Verdict] = {}
     told = []
     for task in MAZES:
         ours, theirs = (evidence.last(group(task, method), "coverage") for method in ("mural", "vice"))
         gap = statistics.difference({task: ours}, {task: theirs}) if ours and theirs else None
-        tests[task] = None if gap is None else gap.low > 0
+        tests[task] = above(gap, 0)
         told.append(f"{task} {'not yet run' if gap is None else signed(gap)}")
     return Finding("coverage of MURAL minus VICE: " + ", ".join(told), all_of(tests))
 
 
 def seventy(evidence: Evidence) -> Finding:
     """Coverage at the end lies between 0.6 and 0.8 on the mazes."""
-    tests: dict[str, bool | None] = {}
+    tests: dict[str, Verdict] = {}
     told = []
     for task in MAZES:
         values = evidence.last(group(task), "coverage")
         estimate = statistics.mean({task: values}) if values else None
-        tests[task] = None if estimate is None else 0.6 <= estimate.value <= 0.8
+        tests[task] = between(estimate, 0.6, 0.8)
         told.append(f"{task} {'not yet run' if estimate is None else estimate.text()}")
     return Finding("mean coverage at the end: " + ", ".join(told), all_of(tests))
 
@@ -131,25 +145,25 @@ def fails(method: str, tasks: Sequence[str]) -> Callable[[Evidence], Finding]:
 
     def judge(evidence: Evidence) -> Finding:
         tests, told = reached(evidence, [group(task, method) for task in tasks], SOME)
-        return Finding("; ".join(told), all_of({name: None if t is None else not t for name, t in tests.items()}))
+        return Finding("; ".join(told), all_of({name: opposite(test) for name, test in tests.items()}))
 
     return judge
 
 
 def stuck(evidence: Evidence) -> Finding:
     """Rivals that end nearer to the goal than they began, and hardly ever at it: on the mazes."""
-    tests: dict[str, bool | None] = {}
+    tests: dict[str, Verdict] = {}
     told = []
     for theirs in [one for one in COMPARISON if one.task in MAZES and one.method in PAPER]:
         runs = evidence.runs(theirs)
         if not runs or any(not run["curves"].get("eval/distance") for run in runs):
-            tests[theirs.name] = None
+            tests[theirs.name] = Verdict.OPEN
             continue
         curves = [[value for _, value in run["curves"]["eval/distance"]] for run in runs]
         nearer = float(np.mean([np.min(curve) < 0.8 * curve[0] for curve in curves]))
-        success = float(np.mean(evidence.success(theirs)))
-        tests[theirs.name] = nearer >= 0.5 and success < SOME
-        told.append(f"{theirs.name}: {nearer:.0%} came nearer by a fifth, success {success:.2f}")
+        success = statistics.iqm({theirs.task: evidence.success(theirs)})
+        tests[theirs.name] = opposite(above(success, SOME)) if nearer >= 0.5 else Verdict.FAILS
+        told.append(f"{theirs.name}: {nearer:.0%} came nearer by a fifth, success {success.text()}")
     return Finding("; ".join(told) or "–", all_of(tests))
 
 
@@ -170,9 +184,7 @@ def generalises(evidence: Evidence) -> Finding:
         return nothing()
     times = [{"maze": [-min(steps_to_solved(run), 1e12) for run in runs]} for runs in (plain, other)]
     chance = statistics.improvement(*times)
-    return Finding(
-        f"probability to be sooner on the plain maze {chance.text()}", all_of({"sooner": chance.low > AHEAD})
-    )
+    return Finding(f"probability to be sooner on the plain maze {chance.text()}", above(chance, AHEAD))
 
 
 def hidden(evidence: Evidence) -> Finding:
@@ -185,7 +197,8 @@ def hidden(evidence: Evidence) -> Finding:
     means = ", ".join(f"{name} {np.mean(values):.1f}" for name, values in found.items())
     told = "; ".join(f"minus {name} {signed(gap)}" for name, gap in gaps.items())
     return Finding(
-        f"hidden reward per episode at the end: {means}; MURAL {told}", all_of({n: g.low > 0 for n, g in gaps.items()})
+        f"hidden reward per episode at the end: {means}; MURAL {told}",
+        all_of({name: above(gap, 0) for name, gap in gaps.items()}),
     )
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mural.study.claims.base import Claim, Evidence, Finding, all_of, better, signed
+from mural.study.claims.base import Claim, Evidence, Finding, Verdict, all_of, better, between, signed
 from mural.study.claims.learning import ALL, BOTH, ablated, group
 from mural.study.runs import ARMS, MAZES, Group
 
 
-def equal(ours: Group, theirs: Group, tolerance: float = 0.1) -> Callable[[Evidence], tuple[bool | None, str]]:
-    """Whether the interval of a difference lies within ± the tolerance."""
+def equal(ours: Group, theirs: Group, tolerance: float = 0.1) -> Callable[[Evidence], tuple[Verdict, str]]:
+    """Whether a difference lies within ± the tolerance."""
 
-    def judge(evidence: Evidence) -> tuple[bool | None, str]:
+    def judge(evidence: Evidence) -> tuple[Verdict, str]:
         _, gap = better(evidence, ours, theirs)
-        if gap is None:
-            return None, f"{ours.task} not yet run"
-        return -tolerance < gap.low and gap.high < tolerance, f"{ours.task} {signed(gap)}"
+        told = "not yet run" if gap is None else signed(gap)
+        return between(gap, -tolerance, tolerance), f"{ours.task} {told}"
 
     return judge
 

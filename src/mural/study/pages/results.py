@@ -25,7 +25,8 @@ UNKNOWN = "not yet understood"
 HEAD = """# Results
 
 `mural results` wrote this page from the result files under `results/`; nobody types a number here. Success of a run is
-the mean of its last ten evaluations (20 episodes each, most likely actions); *success* is the interquartile mean over
+the mean of its last ten evaluations (20 episodes each, most likely actions; on the mazes and the hand all 20 start at
+one place and are one rollout, n = 1); *success* is the interquartile mean over
 seeds with a 95 % interval of a stratified bootstrap. Steps and minutes to 0.9 are medians over seeds of the first
 evaluation that reaches it, and *never* if fewer than half of the runs do. Minutes are of one process per core, on the
 machine that each result file names, shared with other work. Settings were chosen on seeds from 100 on, none of which is
@@ -138,7 +139,7 @@ def others(studies: Studies, where: Where) -> Iterator[str]:
 
 
 def failures(root: Path, judged: list[tuple[Claim, Finding]]) -> list[str]:
-    """The claims that do not hold, or only in part, with the reason that we believe."""
+    """The claims that do not hold, only in part, or are undecided, with the reason that we believe."""
     why = reasons(root)
     rows = [
         {
@@ -149,7 +150,7 @@ def failures(root: Path, judged: list[tuple[Claim, Finding]]) -> list[str]:
             "why, we believe": why.get(claim.name, UNKNOWN),
         }
         for claim, finding in judged
-        if finding.verdict in (Verdict.FAILS, Verdict.PART)
+        if finding.verdict in (Verdict.FAILS, Verdict.PART, Verdict.UNDECIDED)
     ]
     untold = sum(finding.verdict == Verdict.OPEN for _, finding in judged)
     rest = f"Of {len(judged)} claims, ours among them, {untold} are not judged yet, as their runs are missing."

@@ -10,6 +10,7 @@ from gymnasium.spaces import Box
 from numpy.typing import ArrayLike
 
 from mural.tasks.base import Floats
+from mural.tasks.plane import Plane, from_above
 from mural.tasks.robots import hand_model
 from mural.tasks.robots.hand_model import OBJECT_HEIGHT
 from mural.tasks.robots.sawyer import SLACK, STEP, SawyerTask
@@ -109,6 +110,11 @@ class HandReposition(SawyerTask):
     def xy(self) -> Floats:
         """The object's place, [2]."""
         return np.array(self.data.qpos[self._object : self._object + 2])
+
+    @property
+    def plane(self) -> Plane:
+        """The table from above, as far as the object can be pushed."""
+        return from_above(self.observation_space, 0, 1, "the object")
 
     def classifier_view(self, obs: ArrayLike) -> Floats:
         """The object's position only (paper A.4.1)."""

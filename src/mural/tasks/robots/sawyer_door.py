@@ -10,6 +10,7 @@ from gymnasium.spaces import Box
 from numpy.typing import ArrayLike
 
 from mural.tasks.base import Floats
+from mural.tasks.plane import Plane, from_above
 from mural.tasks.robots import sawyer_scene as scene
 from mural.tasks.robots.sawyer import SLACK, SawyerTask
 from mural.tasks.robots.sawyer_scene import FIXED, OBJECT, SOLIMP, SOLREF, TOOL
@@ -171,6 +172,11 @@ class SawyerDoor(SawyerTask):
     def xy(self) -> Floats:
         """The hook's place, seen from above, [2]."""
         return self.hand[:2]
+
+    @property
+    def plane(self) -> Plane:
+        """From above, as far as the hook reaches."""
+        return from_above(self.observation_space, 0, 1, "the hook")
 
     def _succeed(self, rng: np.random.Generator) -> None:
         """The scripted controller opens the door to an angle near the goal, hooked somewhere along the bar."""

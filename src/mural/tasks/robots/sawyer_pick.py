@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from mural.tasks.base import Floats
+from mural.tasks.plane import Plane, from_above
 from mural.tasks.robots import sawyer_scene as scene
 from mural.tasks.robots.sawyer import SLACK, SawyerTask
 from mural.tasks.robots.sawyer_scene import FIXED, OBJECT, SOLIMP, SOLREF, TOOL
@@ -210,6 +211,11 @@ class SawyerPick(SawyerTask):
     def xy(self) -> Floats:
         """The ball's place, seen from above, [2]."""
         return self.ball[:2]
+
+    @property
+    def plane(self) -> Plane:
+        """The tray from above."""
+        return from_above(self.observation_space, 3, 4, "the ball")
 
     def _succeed(self, rng: np.random.Generator) -> None:
         """The scripted controller grasps a ball somewhere and holds it somewhere near the goal."""
