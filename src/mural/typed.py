@@ -23,6 +23,14 @@ class ConfigError(MuralError, ValueError):
     """Settings that do not fit together, or are not known; the message says which and what would do."""
 
 
+class UnknownSettingError(ConfigError):
+    """There is no setting of this name."""
+
+    def __init__(self, name: str, hint: str) -> None:
+        super().__init__(f"there is no setting {name}; {hint}")
+        self.name = name
+
+
 def merge(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """`base` with the entries of `over`, nested ones entry by entry; dotted names ('sac.gamma') are nested too."""
     result = dict(base)
@@ -42,8 +50,8 @@ def build(base: Any, values: Mapping[str, Any], where: str = "") -> Any:
     for name, value in values.items():
         if name not in known:
             near = nearest(name, sorted(known), cutoff=0.6)
-            hint = f"; did you mean {where}{near}?" if near else f"; known are {', '.join(sorted(known))}"
-            raise ConfigError(f"there is no setting {where}{name}{hint}")
+            hint = f"did you mean {where}{near}?" if near else f"known are {', '.join(sorted(known))}"
+            raise UnknownSettingError(f"{where}{name}", hint)
         old = getattr(base, name)
         if dataclasses.is_dataclass(old) and isinstance(value, Mapping):
             changes[name] = build(old, value, f"{where}{name}.")

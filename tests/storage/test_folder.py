@@ -2,6 +2,7 @@
 
 import json
 import resource
+import shutil
 
 import numpy as np
 import pytest
@@ -125,6 +126,35 @@ def test_other_versions_are_told(folder):
 def test_damaged_settings(folder, text, why):
     folder.config_path.write_bytes(text.encode("latin-1"))
     with pytest.raises(DamagedFileError, match=rf"config\.json is damaged.*{why}.*backup"):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [
+        (2, r"an earlier mural-rl \(0\.0\.7, commit abc, checkpoint format 2, here 3\)"),
+        (3, r"another mural-rl \(0\.0\.7, commit abc, checkpoint format 3, here 3\)"),
+        (4, r"a later mural-rl \(0\.0\.7, commit abc, checkpoint format 4, here 3\)"),
+        (None, r"another mural-rl \(0\.0\.7, commit abc\)"),
+    ],
+)
+def test_a_run_with_settings_of_another_version(folder, version, told):
+    config = json.loads(folder.config_path.read_text())
+    folder.config_path.write_text(json.dumps(config | {"sac": config["sac"] | {"target_entropy": -2.0}}))
+    (folder.path / "versions.json").write_text('{"mural-rl": "0.0.7", "commit": "abc"}')
+    for manifest in folder.path.glob("checkpoints/*/manifest.json"):
+        manifest.write_text("{" if version is None else json.dumps({"version": version}))
+    with pytest.raises(
+        RunFolderError, match=rf"run was written by {told}: it has the setting sac\.target_entropy, .*train anew"
+    ):
+        load(folder)
+
+
+def test_a_run_of_another_version_that_says_nothing_of_itself(folder):
+    folder.config_path.write_text(json.dumps(json.loads(folder.config_path.read_text()) | {"speed": 3}))
+    (folder.path / "versions.json").unlink()
+    shutil.rmtree(folder.path / "checkpoints")
+    with pytest.raises(RunFolderError, match="was written by another mural-rl: it has the setting speed"):
         load(folder)
 
 

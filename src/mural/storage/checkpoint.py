@@ -139,6 +139,16 @@ def load_latest(folder: Path) -> Checkpoint | None:
     return None
 
 
+def version_of(folder: Path) -> int | None:
+    """The version of the format of the latest checkpoint of the run in `folder`; None if none says it."""
+    for path in reversed(listing(folder).values()):
+        with suppress(OSError, ValueError, RecursionError, AttributeError):
+            version = json.loads((path / MANIFEST).read_bytes()).get("version")
+            if isinstance(version, int):
+                return version
+    return None
+
+
 class _Damage(MuralError):
     """What is wrong with a file, without saying which checkpoint it belongs to."""
 

@@ -23,6 +23,7 @@ from mural.settings.config import RunConfig, from_dict, to_dict
 from mural.storage import checkpoint, disk
 from mural.storage import metrics as metrics_file
 from mural.storage.checkpoint import Checkpoint
+from mural.typed import UnknownSettingError
 
 HELD_OUT = "held_out.npz"
 EXAMPLES = "examples.npz"
@@ -106,7 +107,33 @@ class RunFolder:
         """The settings of the run here."""
         if not self.exists():
             raise RunFolderError(f"{self.path} is not a run: it has no config.json; `mural train` makes one")
-        return from_dict(disk.read_json(self.config_path))
+        try:
+            return from_dict(disk.read_json(self.config_path))
+        except UnknownSettingError as error:
+            raise RunFolderError(
+                f"{self.path} was written by {self._writer()}: it has the setting {error.name}, which this version "
+                "does not have. Resume it with that version, or train anew"
+            ) from error
+
+    def _writer(self) -> str:
+        """Which mural-rl wrote the run here, as far as its files say."""
+        try:
+            before: Mapping[str, Any] = disk.read_json(self.path / "versions.json")
+        except disk.DamagedFileError:
+            before = {}
+        form = checkpoint.version_of(self.path)
+        kind = (
+            "another"
+            if form in (None, checkpoint.VERSION)
+            else "an earlier"
+            if form < checkpoint.VERSION
+            else "a later"
+        )
+        known = [str(before["mural-rl"])] * ("mural-rl" in before) + [f"commit {before['commit']}"] * (
+            "commit" in before
+        )
+        known += [f"checkpoint format {form}, here {checkpoint.VERSION}"] * (form is not None)
+        return f"{kind} mural-rl" + (f" ({', '.join(known)})" if known else "")
 
     def set_config(self, config: RunConfig) -> None:
         """The settings with which the run goes on."""
