@@ -121,18 +121,11 @@ class RunFolder:
             before: Mapping[str, Any] = disk.read_json(self.path / "versions.json")
         except disk.DamagedFileError:
             before = {}
-        form = checkpoint.version_of(self.path)
-        kind = (
-            "another"
-            if form in (None, checkpoint.VERSION)
-            else "an earlier"
-            if form < checkpoint.VERSION
-            else "a later"
-        )
-        known = [str(before["mural-rl"])] * ("mural-rl" in before) + [f"commit {before['commit']}"] * (
-            "commit" in before
-        )
-        known += [f"checkpoint format {form}, here {checkpoint.VERSION}"] * (form is not None)
+        known = [f"{word}{before[name]}" for name, word in (("mural-rl", ""), ("commit", "commit ")) if name in before]
+        kind, form, ours = "another", checkpoint.version_of(self.path), checkpoint.VERSION
+        if form is not None:
+            kind = "an earlier" if form < ours else "a later" if form > ours else kind
+            known.append(f"checkpoint format {form}, here {ours}")
         return f"{kind} mural-rl" + (f" ({', '.join(known)})" if known else "")
 
     def set_config(self, config: RunConfig) -> None:
