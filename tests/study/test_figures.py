@@ -232,3 +232,18 @@ def test_both_ways_of_adapting_see_the_query():
     assert (falls // count).tolist() == list(range(PASSES))  # once in each pass; all other batches speak against it
     assert (np.diff(steady[1]) < 0).sum() > 10 * PASSES
     assert np.std(steady[1][count:]) < np.std(lucky[1][count:])
+
+
+PAPER_LABELS = (
+    "ablations", "ant-pic", "classifier-reward-comparisons", "comparisons", "distance-metrics", "door-pic",
+    "double-maze-layout", "double-maze-plot", "double-maze-visitations", "envs", "failclassifier", "hand-pic",
+    "importance-weighting-plots", "main-fig", "meta-nml", "meta-nml-flow", "mle-cnml-diff", "nml-comparisons-discrete",
+    "pnp-pic", "push-pic", "s-maze-pic", "shaping", "shuffled-maze-plots", "spiral-maze-pic", "visitations",
+)  # fmt: skip
+
+
+def test_every_label_of_the_paper_has_a_figure():
+    for label in PAPER_LABELS:
+        assert not find(f"fig:{label}").ours
+    named = {name for entry in FIGURES if not entry.ours for name in (entry.name, *entry.covers)}
+    assert named == set(PAPER_LABELS)

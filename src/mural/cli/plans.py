@@ -23,7 +23,7 @@ class SweepCost:
     steps: int = 1_000_000
     """Environment steps of a run (paper: a million)."""
     preset: Literal["fast", "paper", "release"] = "fast"
-    """fast: our networks. paper: its large ones; then the cost is a lower bound, as its classifier was not measured."""
+    """fast: our networks. paper, release: theirs; then a lower bound, as their classifier was not measured."""
     cores: tuple[int, ...] = (2, 100, 1000)
     """Tell the wall time on so many cores."""
     runs: tuple[Path, ...] = ()
@@ -45,7 +45,7 @@ class SweepCost:
         shown = [*rows, total | walls] if self.json else [*rows, total]
         show(({**row, "from": told(row["from"])} for row in map(without_lengths, shown)), as_json=self.json)
         if not self.json:
-            bound = "At least " if self.preset == "paper" else ""
+            bound = "" if self.preset == "fast" else "At least "
             print(
                 f"{bound}{total['core-hours']:,.0f} core-hours: " + ", ".join(f"{h:,.1f} {n}" for n, h in walls.items())
             )

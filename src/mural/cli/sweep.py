@@ -89,6 +89,7 @@ class SweepRun(Chosen):
 
     def run(self) -> None:
         """Start what is to be done; tell what was not."""
+        from mural.study import results
         from mural.study.processes import cores_here
         from mural.study.sweep import cluster, local, state
         from mural.study.sweep.board import Board
@@ -99,6 +100,9 @@ class SweepRun(Chosen):
             return
         todo = [run for run, look in looks if look.state in ("waiting", "half done", "failed")]
         tell(looks)
+        for run in [run for run, look in looks if look.state == "done" and not run.result.is_file()]:
+            results.write(run.folder, run.results, run.variant)
+            print(f"{run.name}: was done, and is collected now")
         if todo:
             board = Board(len(todo))
             outcome = cluster.sweep(todo, self.ray, board) if self.ray else local.sweep(todo, self.jobs, board)

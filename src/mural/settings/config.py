@@ -153,12 +153,17 @@ def validate(config: RunConfig) -> RunConfig:
 
 
 def epoch_steps(config: RunConfig, horizon: int | None) -> int:
-    """Steps per epoch: as set, or at least 1000 in whole episodes; rounded up to a multiple of the steps per call."""
+    """Steps per epoch: as set, or at least 1000 in whole episodes and whole calls.
+
+    Where that would take more than 2000, the last episode goes on in the next epoch.
+    """
     if config.loop.epoch_steps is not None:
         return config.loop.epoch_steps
-    episode = (horizon or 1000) * config.loop.environments
-    steps = math.ceil(1000 / episode) * episode
-    return math.ceil(steps / config.loop.steps_per_call) * config.loop.steps_per_call
+    episode, call = (horizon or 1000) * config.loop.environments, config.loop.steps_per_call
+    both = math.lcm(episode, call)
+    if both <= 2000:
+        return math.ceil(1000 / both) * both
+    return math.ceil(math.ceil(1000 / episode) * episode / call) * call
 
 
 def to_dict(config: Any) -> dict[str, Any]:

@@ -129,6 +129,23 @@ def test_without_meta_training(problem, visited, fresh):
     assert np.isfinite(float(info["loss"]))
 
 
+def test_without_meta_training_there_are_as_many_steps_of_the_same_size(problem, visited, fresh, learned):
+    """Adam counts its steps; the first epoch has `first_epochs` of them, later ones `epochs`."""
+    part = replace(PART, meta_training=False)
+    state, _ = part.learn(fresh, problem, visited, key=jax.random.key(1))
+    later, _ = part.learn(state, problem, visited, key=jax.random.key(2))
+    meta_later, _ = PART.learn(learned[0], problem, visited, key=jax.random.key(2))
+    for plain, trained in ((state, learned[0]), (later, meta_later)):
+        assert steps_of(plain) == steps_of(trained) > 0
+    assert part.learning_rate == PART.learning_rate
+
+
+def steps_of(state):
+    """How many updates the optimiser has made."""
+    (count,) = {int(leaf) for leaf in jax.tree.leaves(state.network.optimiser) if np.ndim(leaf) == 0}
+    return count
+
+
 def test_terms():
     assert [(t.name, t.scale) for t in Mural(scale=2.0).terms()] == [("classifier", 2.0)]
     assert Mural().terms()[0].part == NMLClassifier()

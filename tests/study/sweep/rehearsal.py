@@ -1,9 +1,10 @@
-"""A rehearsal of the loss of a node: `python -m tests.study.sweep.rehearsal` in the root of the repository.
+"""Losing a node, or memory, in the root of the repository: `python -m tests.study.sweep.rehearsal [FOLDER] [memory]`.
 
 A Ray cluster of a head and two worker nodes, each with processes of its own, on this machine, with token
 authentication. A sweep begins on it. In the middle of the run, the node that trains it is killed (SIGKILL to its raylet
 and its workers). The other one goes on from the last checkpoint, and the results are the bytes of a local sweep that
-nothing disturbed.
+nothing disturbed. With `memory`, no node is killed: memory is taken until Ray's monitor ends the worker, and given
+back.
 """
 
 import json
@@ -15,10 +16,42 @@ import tempfile
 import time
 from pathlib import Path
 
+from mural.study.sweep import state
+
 os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_memory_monitor_refresh_ms": "250"}
 # A node counts as lost after three seconds without a sign of life, so that the rehearsal is short.
 HEALTH = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 1000, "health_check_failure_threshold": 3}
+
+
+ROOM, TAKEN = (
+    0.12,
+    0.2,
+)  # shares of the machine's memory: what Ray's monitor allows beyond today's use, and what we take
+
+
+class Eater:
+    """Takes memory once a run has saved something, until Ray has ended its worker."""
+
+    def __init__(self):
+        self.killed, self.held = "", None
+
+    def look(self, run):
+        from mural.storage import checkpoint
+        from mural.study import results
+
+        tries = results.attempts(run.folder)
+        if self.held is None and not self.killed and max(checkpoint.listing(run.folder), default=0) >= 120:
+            self.killed = tries[-1]["place"]
+            self.held = bytearray(os.urandom(1)) * int(TAKEN * memory()["MemTotal"])
+        elif self.held is not None and not state.busy(run.folder):
+            self.held = None
+
+
+def memory():
+    """Bytes by name."""
+    lines = (line.split() for line in Path("/proc/meminfo").read_text().splitlines())
+    return {words[0].rstrip(":"): 1024 * int(words[1]) for words in lines}
 
 
 class Killer:
@@ -45,8 +78,11 @@ def children(pid):
     ]
 
 
-def rehearse(home):
+def rehearse(home, *, of_memory=False):
     """What happened, as plain values."""
+    if of_memory:
+        used = 1 - memory()["MemAvailable"] / memory()["MemTotal"]
+        os.environ |= {"RAY_memory_usage_threshold": str(round(used + ROOM, 3))}
     from ray.cluster_utils import Cluster
 
     from mural.study import results
@@ -62,7 +98,7 @@ def rehearse(home):
     )
     try:
         nodes = {node.node_id: node for node in (ours.add_node(num_cpus=1), ours.add_node(num_cpus=1))}
-        killer = Killer(nodes)
+        killer = Eater() if of_memory else Killer(nodes)
 
         class Watched(Board):
             def refresh(self, waiting):
@@ -87,4 +123,6 @@ def rehearse(home):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(rehearse(Path(sys.argv[1] if sys.argv[1:] else folder))))
+        words = sys.argv[1:]
+        home = Path(next((word for word in words if word != "memory"), folder))
+        print(json.dumps(rehearse(home, of_memory="memory" in words)))

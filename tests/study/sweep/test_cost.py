@@ -8,6 +8,7 @@ import pytest
 from mural import cli
 from mural.study.sweep import cost
 from mural.study.sweep.estimate import Speeds
+from mural.tasks import make
 from tests.study.records import record
 
 BENCH = Path(__file__).parents[3] / "benchmarks"
@@ -23,7 +24,8 @@ def bench(tmp_path):
     methods = {method: 2.0 for _, method in cost.grid()} | {"icm": 4.0}
     sac = {"what": "SAC steps per second", "ours": 10.0, "hidden": 512, "batch": 1024, "threads": 1}
     epochs = [{"what": f"epoch of {m}", "ours": s, "env": "zigzag-maze", "threads": 1} for m, s in methods.items()]
-    write(tmp_path / "train.jsonl", [*epochs, sac, sac | {"threads": 2, "ours": 99.0}])
+    small = sac | {"hidden": 256, "batch": 256, "ours": 100.0}
+    write(tmp_path / "train.jsonl", [*epochs, sac, small, sac | {"threads": 2, "ours": 99.0}])
     speed = {"hand-reposition": 500.0}
     write(tmp_path / "tasks.jsonl", [
         {"task": task, "mode": mode, "steps_per_s": speed.get(task, 1000.0) * factor}
@@ -48,6 +50,15 @@ def test_measured_runs_count_first_then_ratios_then_parts(bench, tmp_path):
     assert prices.of("zigzag-maze", "icm") == (0.004, "parts")
     assert prices.of("hand-reposition", "vice") == (pytest.approx(0.002 + 2 * 0.001), "parts")
     assert prices.of("zigzag-maze", "vice", "paper") == (pytest.approx(0.102), "parts")
+    assert prices.of("zigzag-maze", "vice", "release") == (pytest.approx(0.012), "parts")
+
+
+def test_evaluations_count(bench):
+    """20 episodes of 400 steps every 2,400 on the ant, of 100 every 2,000 elsewhere."""
+    assert cost.steps_per_step("zigzag-maze") == 2
+    assert cost.steps_per_step("ant-maze") == pytest.approx(1 + 8000 / 2400)
+    for task in cost.TASKS:
+        assert make(task).horizon == cost.HORIZONS.get(task, 100)
 
 
 def test_a_plan_estimates_what_was_never_measured_and_says_so(bench, tmp_path):
@@ -66,10 +77,11 @@ def test_the_sum(bench):
     assert [row["runs"] for row in rows] == [40] * 7
     assert rows[0]["core-hours"] == pytest.approx(seconds / 3600)
     total = sum(row["core-hours"] for row in rows)
-    assert total == pytest.approx((7 * seconds + 40 * 2000) / 3600)
+    evaluated = 1e6 * (8000 / 2400 - 1) / 1000  # how much longer the evaluations of the ant are
+    assert total == pytest.approx((7 * seconds + 40 * 2000 + 40 * evaluated) / 3600)
     assert cost.hours(rows, 1) == pytest.approx(total)
     assert total / 2 <= cost.hours(rows, 2) <= total / 2 + 1
-    assert cost.hours(rows, 1000) == pytest.approx(6000 / 3600)  # the longest run
+    assert cost.hours(rows, 1000) == pytest.approx((4000 + evaluated) / 3600)  # the longest run
 
 
 def test_what_was_not_measured_is_named(bench, tmp_path):

@@ -103,9 +103,11 @@ def test_commands_tell_the_plan_the_state_and_the_results(runs, tmp_path, capsys
     cli.main(["sweep", "status", "study.toml", "--json", "--only", "*mural*"])
     (row,) = map(json.loads, capsys.readouterr().out.splitlines())
     assert (row["state"], row["step"], row["success"]) == ("done", 5000, 1)
-    with pytest.raises(SystemExit):  # it does nothing, and does not say that all is well
+    with pytest.raises(SystemExit):  # it runs nothing, and does not say that all is well
         cli.main(["sweep", "study.toml"])
     said = capsys.readouterr()
+    assert "zigzag-maze-mural-3: was done, and is collected now" in said.out
+    assert [path.name for path in Path("results/a").iterdir()] == ["zigzag-maze-mural-3.json"]
     assert "zigzag-maze-vice-3 is left alone: its settings are not those of the spec: units raw" in said.out
     assert "1 runs were left alone" in said.err
     cli.main(["sweep", "collect", "study.toml"])

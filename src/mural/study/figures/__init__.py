@@ -29,6 +29,9 @@ class Entry:
     source: str
     """What it is made from: studies, or nothing but the package."""
     aliases: tuple[str, ...] = ()
+    """Shorter names."""
+    covers: tuple[str, ...] = ()
+    """Other labels of the paper whose pictures are in this one."""
     ours: bool = False
     """Whether the paper has no such figure."""
 
@@ -59,15 +62,16 @@ FIGURES = (
     Entry("spiral-over-time", "lapse.spiral", "reward and visits over time, MURAL and VICE", "run folders of mazes",
           ours=True),
     Entry("classifier-reward-comparisons", "reward_classifiers.reward_classifiers", "four classifiers as rewards",
-          SCRATCH, ("reward-classifiers", "failclassifier")),
+          SCRATCH, ("reward-classifiers",), ("failclassifier",)),
     Entry("nml-comparisons-discrete", "gradient_steps.gradient_steps", "more gradient steps per query, and the ideal",
-          SCRATCH, ("gradient-steps", "mle-cnml-diff")),
+          SCRATCH, ("gradient-steps",), ("mle-cnml-diff",)),
     Entry("importance-weighting-plots", "importance_weighting.importance_weighting", "the query in every batch",
           SCRATCH, ("importance-weighting",)),
     Entry("shaping", "shaping.shaping", "reward of pick at several heights, MURAL and maximum likelihood", SCRATCH),
     Entry("meta-nml-flow", "meta_nml.flow", "a query of meta-NML, with both labels", SCRATCH),
     Entry("meta-nml", "meta_nml.training", "meta-training, and how near it comes to the ideal", SCRATCH),
-    Entry("envs", "scenes.envs", "the seven tasks", SCRATCH),
+    Entry("envs", "scenes.envs", "the seven tasks", SCRATCH,
+          covers=("s-maze-pic", "spiral-maze-pic", "push-pic", "pnp-pic", "door-pic", "ant-pic", "hand-pic")),
     Entry("double-maze-layout", "scenes.double_layout", "the double maze: examples and hidden rewards", SCRATCH),
     Entry("main-fig", "scenes.main_figure", "examples and visits become a reward", SCRATCH),
     Entry("default", "default.default", "the rules of the default for the reward", SCRATCH, ours=True),
@@ -80,9 +84,9 @@ def find(name: str) -> Entry:
     """The figure of this name, with or without `fig:`, or an `UnknownFigureError`."""
     plain = name.removeprefix("fig:")
     for entry in FIGURES:
-        if plain in (entry.name, *entry.aliases):
+        if plain in (entry.name, *entry.aliases, *entry.covers):
             return entry
-    known = [one for entry in FIGURES for one in (entry.name, *entry.aliases)]
+    known = [one for entry in FIGURES for one in (entry.name, *entry.aliases, *entry.covers)]
     raise UnknownFigureError(f"there is no figure {name!r}; {did_you_mean(plain, known)}`mural figure --list` has all")
 
 

@@ -21,6 +21,7 @@ from mural.study.runs import Group, MissingRunsError, Runs, gather, groups
 Floats = NDArray[np.floating]
 MOMENTS = (0.1, 0.25, 0.5, 1.0)  # shares of a run
 BINS = 32
+PAPER = 0.7  # coverage at convergence, says the paper
 
 
 class ShortReplayError(MuralError, ValueError):
@@ -57,6 +58,8 @@ def of_task(ask: Ask, label: str, needed: Sequence[Group]) -> Drawn:
     axis = figure.add_subplot(grid[:, columns:])
     curves = {group.label: line(axis, group, of, "coverage", {}) for group, of in runs.by.items()}
     axis.set(xlabel="thousand steps", ylim=(0, 1))
+    axis.axhline(PAPER, color="0.5", linewidth=0.8, linestyle=":")
+    axis.annotate("paper: about 70 %", (0, PAPER), (2, 2), textcoords="offset points", color="0.4", fontsize="x-small")
     axis.set_title("coverage of the plane")
     axis.legend(frameon=False)
     data: dict[str, Any] = {"coverage": curves, "visits": maps, **runs.provenance()}

@@ -63,7 +63,8 @@ def sweep(runs: Sequence[Run], address: str, board: Board) -> Outcome:
                 tell_starts(pending.values(), starts, board)
                 for one in ready:
                     run = pending.pop(one)
-                    if not ended(run, exit_code(ray, one, board), tries[run.name], outcome, board):
+                    code, why = exit_code(ray, one)
+                    if not ended(run, code, tries[run.name], outcome, board, why):
                         submit(run)
                 board.refresh(len(pending) - len(board.lines))
         except KeyboardInterrupt:
@@ -118,13 +119,13 @@ def work(task: Job, flag: str, about: Mapping[str, str]) -> int:
     return process.returncode
 
 
-def exit_code(ray: Any, one: Any, board: Board) -> int:
-    """What became of a task: the exit code of its process, or 1 if Ray gave it up."""
+def exit_code(ray: Any, one: Any) -> tuple[int, str]:
+    """What became of a task: the exit code of its process, or 1 and the reason if Ray gave it up."""
     try:
-        return int(ray.get(one))
+        return int(ray.get(one)), ""
     except ray.exceptions.RayError as error:
-        board.say(f"Ray: {str(error).strip().splitlines()[-1]}")
-        return 1
+        lines = str(error).strip().splitlines()  # a traceback of the worker, or what befell it and then advice
+        return 1, f"Ray: {lines[-1 if isinstance(error, ray.exceptions.RayTaskError) else 0]}"
 
 
 def tell_starts(runs: Any, starts: dict[str, int], board: Board) -> None:

@@ -9,6 +9,8 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from mural.errors import MuralError
+from mural.settings.config import epoch_steps
+from mural.settings.presets import resolve
 from mural.study.sweep.estimate import Speed, Speeds, wall
 
 TASKS = (
@@ -17,7 +19,8 @@ TASKS = (
 METHODS = ("mural", "vice", "ddl", "icm", "vae-density", "sac-sparse", "sac-distance")
 COUNTED = ("zigzag-maze", "spiral-maze", "ant-maze")  # VICE has a bonus by counts there, by RND elsewhere
 LIKE = "zigzag-maze"  # the task that all methods were measured on
-EVALUATED = 2.0  # environment steps per training step: 20 episodes of 100 steps every 2000
+HORIZONS = {"ant-maze": 400}  # steps of an episode; the others have 100
+AGENTS = {"paper": (512, 1024), "release": (256, 256)}  # hidden units of a layer, and batch
 SOURCES = {
     "runs": "measured runs",
     "ratio": "a measured run of MURAL × the ratio of epochs",
@@ -50,13 +53,15 @@ class Prices:
         self.speeds = speeds
         self.bench = Speeds(bench=benchmarks / "train.jsonl")
         self.steps = env_steps(benchmarks / "tasks.jsonl")
-        self.paper = sac_steps(benchmarks / "train.jsonl", hidden=512, batch=1024)
+        self.agents = {
+            preset: sac_steps(benchmarks / "train.jsonl", hidden, batch) for preset, (hidden, batch) in AGENTS.items()
+        }
 
     def of(self, task: str, method: str, preset: str = "fast") -> Cost:
         """A measured run counts first; then a run of MURAL on the task, times what this method's epochs are longer.
 
         Else the sum of the parts: an epoch of the method on a maze, and the task's simulation instead of the maze's.
-        For the `paper` preset the updates of its large agent come on top; those of its classifier are missing.
+        For `paper` and `release` the updates of their large agents come on top; those of their classifiers are missing.
         """
         measured = self.speeds.of(task, method, preset)
         if measured is not None:
@@ -66,10 +71,10 @@ class Prices:
         if known is not None:
             return Cost(epoch / reference / known.steps_per_second, "ratio")
         try:
-            simulation = EVALUATED * (1 / self.steps[task] - 1 / self.steps[LIKE])
+            simulation = steps_per_step(task) / self.steps[task] - steps_per_step(LIKE) / self.steps[LIKE]
         except KeyError as error:
             raise CostError(f"the speed of {error} is not in benchmarks/tasks.jsonl: `mural bench tasks`") from None
-        return Cost(epoch + simulation + (self.agent() if preset == "paper" else 0.0), "parts")
+        return Cost(epoch + simulation + (self.agent(preset) if preset in AGENTS else 0.0), "parts")
 
     def speed(self, task: str, method: str, preset: str = "fast") -> Speed | None:
         """Steps per second: measured, else estimated (our networks only) and said so; None: nothing to go by."""
@@ -89,11 +94,21 @@ class Prices:
             raise CostError(f"epochs of {method} are not in benchmarks/train.jsonl: `mural bench train methods`")
         return 1 / found.steps_per_second
 
-    def agent(self) -> float:
-        """Seconds per step of the paper's agent."""
-        if self.paper is None:
-            raise CostError("SAC at 512², batch 1024 is not in benchmarks/train.jsonl: `mural bench train sac`")
-        return 1 / self.paper
+    def agent(self, preset: str) -> float:
+        """Seconds per step of the agent of the paper or of its release."""
+        speed, (hidden, batch) = self.agents[preset], AGENTS[preset]
+        if speed is None:
+            raise CostError(
+                f"SAC at {hidden}², batch {batch} is not in benchmarks/train.jsonl: `mural bench train sac`"
+            )
+        return 1 / speed
+
+
+def steps_per_step(task: str) -> float:
+    """Environment steps per training step, with those of evaluations: 20 episodes every second epoch."""
+    config, horizon = resolve(task), HORIZONS.get(task, 100)
+    every = config.watch.eval_every * epoch_steps(config, horizon)
+    return 1 + config.watch.eval_episodes * horizon / every
 
 
 def cost(prices: Prices, *, seeds: int, steps: int, preset: str) -> list[dict[str, Any]]:

@@ -69,14 +69,14 @@ def sweep(runs: Sequence[Run], jobs: int | None, board: Board) -> Outcome:
     return outcome
 
 
-def ended(run: Run, code: int, tried: int, outcome: Outcome, board: Board) -> bool:
-    """Collect what a process has finished; False if its run is to be tried again."""
+def ended(run: Run, code: int, tried: int, outcome: Outcome, board: Board, told: str = "") -> bool:
+    """Collect what a process has finished; False if its run is to be tried again. `told`: why, if that is known."""
     if code == 0 and state.finished(run.folder):
         outcome.done.append(run.name)
         result = results.write(run.folder, run.results, run.variant)
         board.ended(run, f"done: success {result['success_of_last_ten']}, solved at {result['solved_at']}")
         return True
-    why = f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
+    why = told or (f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}")
     if tried < TRIES:
         board.ended(run, f"{why}; to be tried again ({tried} of {TRIES} tries)")
         return False

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mural.study import statistics
-from mural.study.runs import COMPARISON, Runs, Where, gather, minutes_to_solved, steps_to_solved, success
+from mural.study.runs import COMPARISON, Result, Runs, Where, gather, minutes_to_solved, steps_to_solved, success
 
 OURS = "mural"
 
@@ -21,17 +21,13 @@ def by_task(runs: Runs) -> Iterator[dict[str, Any]]:
     """A row per task and method."""
     for group, of in runs.by.items():
         scores = [success(run) for run in of]
-        steps = statistics.median_time({group.task: [steps_to_solved(run) / 1000 for run in of]})
-        minutes = [minutes_to_solved(run) for run in of]
-        known = {group.task: [m for m in minutes if m is not None]} if None not in minutes else None
         yield {
             "task": group.task,
             "method": group.label,
             "runs": len(of),
             "success (IQM)": statistics.iqm({group.task: scores}).text(),
             "solved": f"{sum(score >= 0.9 for score in scores)} of {len(scores)}",
-            "thousand steps to 0.9": steps.text(digits=0),
-            "minutes to 0.9": statistics.median_time(known).text(digits=1) if known else "not kept",
+            **times({group.task: of}),
             "P(mural is better)": better(runs, group.method, group.variant, (group.task,)),
         }
 
@@ -40,14 +36,28 @@ def over_tasks(runs: Runs) -> Iterator[dict[str, Any]]:
     """A row per method."""
     for label, (method, variant) in runs.methods().items():
         scores = runs.success(method, variant)
+        of = {group.task: found for group, found in runs.by.items() if group[2:] == (method, variant)}
         yield {
             "task": f"all {len(scores)}",
             "method": label,
             "runs": sum(map(len, scores.values())),
             "success (IQM)": statistics.iqm(scores).text(),
             "solved": f"{sum(s >= 0.9 for of in scores.values() for s in of)} of {sum(map(len, scores.values()))}",
+            **times(of),
             "P(mural is better)": better(runs, method, variant, tuple(scores)),
         }
+
+
+def times(runs: Mapping[str, Sequence[Result]]) -> dict[str, str]:
+    """The median over all runs, by task, of the steps and of the minutes to the first 0.9."""
+    steps = {task: [steps_to_solved(run) / 1000 for run in of] for task, of in runs.items()}
+    minutes = {task: [minutes_to_solved(run) for run in of] for task, of in runs.items()}
+    known = {task: [m for m in of if m is not None] for task, of in minutes.items()}
+    kept = known == minutes
+    return {
+        "thousand steps to 0.9": statistics.median_time(steps).text(digits=0),
+        "minutes to 0.9": statistics.median_time(known).text(digits=1) if kept else "not kept",
+    }
 
 
 def better(runs: Runs, method: str, variant: str, tasks: tuple[str, ...]) -> str:
