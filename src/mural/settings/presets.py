@@ -40,6 +40,7 @@ class Rule:
 MAZES = "zigzag-maze|spiral-maze|double-maze|shuffled-maze"
 PAPER = "paper|release"  # the release differs from the paper in what its own rules say
 CLASSIFIERS = "mural|mural-no-meta"
+TUNING = "docs/experiments.md, tuning the rivals: the best of its grid"
 VICE = "vice|vice-count|vice-rnd|icm|vae-density|mural-negatives"
 
 
@@ -131,7 +132,12 @@ RULES: tuple[Rule, ...] = (
         "vice-count",
         PAPER,
     ),
-    Rule({"reward.classifier_scale": 0.25}, "paper, tables of the mazes and of the ant", method="vice-count"),
+    Rule(
+        {"reward.classifier_scale": 0.25},
+        "paper, tables of the mazes and of the ant",
+        method="vice-count",
+        preset=PAPER,
+    ),
     Rule(
         {"reward.bonus_scale": 5.0},
         "paper, table of Sawyer door opening: RND reward scale",
@@ -228,6 +234,9 @@ RULES: tuple[Rule, ...] = (
         preset="fast",
     ),
     Rule({"reward.bonus.steps": 100}, "ours: a tenth of the updates", method="icm", preset="fast"),
+    Rule({"reward.classifier_scale": 1.0}, TUNING, method="vice-count", preset="fast"),
+    Rule({"reward.distance.steps": 250}, TUNING, method="ddl", preset="fast"),
+    Rule({"reward.scale": 10.0}, TUNING, "sawyer-*|hand-reposition", "sac-distance", "fast"),
     *(Rule({"steps": steps}, "ours: a budget", task, preset="fast") for task, steps in BUDGETS.items()),
     # Both
     Rule({"num_examples": 5}, "paper, the double-sided maze: 5 examples", "double-maze"),
