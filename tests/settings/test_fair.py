@@ -51,3 +51,8 @@ def test_epochs_are_whole_episodes(horizon, steps):
     assert found == steps
     assert found % resolve("zigzag-maze").loop.steps_per_call == 0
     assert horizon in (None, 999) or found % horizon == 0
+
+
+def test_the_ants_queries_in_the_release_are_examples_too():
+    assert resolve("ant-maze", "mural", "release").reward.classifier.queries == "data"
+    assert resolve("hand-reposition", "mural", "release").reward.classifier.queries == "replay"

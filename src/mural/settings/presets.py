@@ -159,6 +159,7 @@ RULES: tuple[Rule, ...] = (
         "released code: a batch for every query, half the query's weight in the outer loss, queries from the replay",
         preset="release",
     ),
+    *_nml({"queries": "data"}, "released code: on the ant half of the queries are examples", "ant-maze", "release"),
     Rule({"reward.classifier.policy_term": True}, "released code: VICE's own loss", method=VICE, preset="release"),
     # Fast: one set of rules for every task, and budgets
     Rule(
