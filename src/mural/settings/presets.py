@@ -236,6 +236,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule({"reward.bonus.steps": 100}, "ours: a tenth of the updates", method="icm", preset="fast"),
     Rule({"reward.classifier_scale": 1.0}, TUNING, method="vice-count", preset="fast"),
+    Rule({"reward.bonus_scale": 5.0}, TUNING, method="vice-rnd", preset="fast"),
     Rule({"reward.distance.steps": 250}, TUNING, method="ddl", preset="fast"),
     Rule({"reward.scale": 10.0}, TUNING, "sawyer-*|hand-reposition", "sac-distance", "fast"),
     *(Rule({"steps": steps}, "ours: a budget", task, preset="fast") for task, steps in BUDGETS.items()),
