@@ -11,6 +11,7 @@ from mural.inputs import checks
 from mural.inputs.checks import EnvError, ExamplesWarning
 from mural.inputs.examples import ExamplesError
 from mural.inputs.selection import SpaceError
+from mural.inputs.tables import ColumnsWarning
 from mural.inputs.world import TaskLacksError
 from mural.rewards import UnknownMethodError
 from mural.rewards.states import StatesError
@@ -126,7 +127,7 @@ def test_steps_may_be_any_whole_number(tmp_path, steps):
 
 @pytest.mark.parametrize("steps", [0, -5, 1.5, np.nan, np.inf, "60", None, True])
 def test_steps_that_cannot_be(steps):
-    with pytest.raises(ArgumentError, match=r"steps is .*; it must be a whole number, at least one"):
+    with pytest.raises(ArgumentError, match=r"steps is .*; it must be a whole number, at least 1"):
         mural.Agent(small.Field(), method="sac", config=RANDOM).learn(steps)
 
 
@@ -134,6 +135,42 @@ def test_steps_that_cannot_be(steps):
 def test_episodes_that_cannot_be(episodes):
     with pytest.raises(ArgumentError, match="episodes is"):
         mural.Agent(small.Field(), method="sac", config=RANDOM).evaluate(episodes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"method": 3}, "method is 3; it must be the name of one"),
+        ({"method": ""}, "there is no method ''"),
+        ({"preset": "turbo"}, "preset is 'turbo'; it must be one of 'fast', 'paper', 'release'"),
+        ({"preset": "papr"}, "did you mean 'paper'"),
+        ({"preset": 3}, "preset is 3; it must be one of 'fast'"),
+        ({"config": 3}, "config is 3; it must be a table of settings by name"),
+        ({"config": {"sac": 3}}, "sac is 3; it must be a table of settings by name"),
+        ({"config": {3: 3}}, "config is {3: 3}; it must be a table of settings by name"),
+        ({"run_dir": 3}, "the folder of a run is 3; it must be a path"),
+        ({"seed": 1.5}, r"seed is 1\.5; it must be a whole number"),
+        ({"classifier_keys": 3}, "classifier_keys is 3; it must be a list, each of it text or None"),
+    ],
+)
+def test_arguments_that_cannot_be(arguments, told):
+    with pytest.raises(mural.MuralError, match=told):
+        mural.Agent("zigzag-maze", **arguments)
+
+
+def test_what_cannot_be_loaded(tmp_path):
+    with pytest.raises(ArgumentError, match="the folder of a run is 3; it must be a path"):
+        mural.Agent.load(3)
+    mural.Agent("zigzag-maze", method="sac", config=RANDOM).save(tmp_path / "run")
+    with pytest.raises(ConfigError, match="config is 3; it must be a table of settings by name"):
+        mural.Agent.load(tmp_path / "run", config=3)
+
+
+def test_columns_with_other_names_are_told():
+    rows = np.random.default_rng(0).uniform(0.45, 0.6, (30, 2))
+    swapped = Frame(["velocity", "position"], rows)
+    with pytest.warns(ColumnsWarning, match=r"velocity, position has a name .* for observation\[0\], observation\[1\]"):
+        mural.Agent("zigzag-maze", swapped, method="sac", config=RANDOM, check=False).close()
 
 
 @pytest.mark.parametrize("wrong", [None, object(), 3, small.Field])
@@ -196,7 +233,8 @@ def test_predict_finds_columns_by_name():
     agent = mural.Agent(small.Field(), method="sac", config=RANDOM)
     swapped = Frame(["observation[1]", "observation[0]"], OBS[:, ::-1])
     np.testing.assert_array_equal(agent.predict(swapped)[0], agent.predict(OBS)[0])
-    np.testing.assert_array_equal(agent.predict(Frame(["x", "y"], OBS))[0], agent.predict(OBS)[0])
+    with pytest.warns(ColumnsWarning, match=r"columns x, y .* for observation\[0\], observation\[1\]"):
+        np.testing.assert_array_equal(agent.predict(Frame(["x", "y"], OBS))[0], agent.predict(OBS)[0])
     with pytest.raises(mural.MuralError, match=r"'observation\[2\]' that is unknown"):
         agent.predict(Frame(["observation[1]", "observation[2]"], OBS))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mural import tasks
-from mural.errors import ArgumentError, MuralError
+from mural.errors import MuralError
 from mural.inputs import checks
 from mural.inputs import world as worlds
 from mural.inputs.selection import HOW_TO_WRITE, SpaceError
 from mural.inputs.spaces import Env
+from mural.limits import whole
 from mural.rewards import find_method
 from mural.rewards.states import checked_states
 from mural.settings import presets
@@ -29,6 +30,7 @@ from mural.training.failures import Row
 from mural.training.recorder import Recorder
 from mural.training.run import Run
 from mural.training.train import train
+from mural.typed import convert, table
 
 # What a run is: another value of these would make it another run.
 FIXED = ("task", "method", "preset", "seed", "examples", "num_examples", "classifier_keys", "classifier_slice")
@@ -44,7 +46,8 @@ class Agent:
     Parameters
     ----------
     env : a task's short name ("zigzag-maze"), any Gymnasium id, or an environment.
-    examples : states in which the task is done: an array, a file (.npz, .csv), `SuccessExamples`; None: the task's own.
+    examples : states in which the task is done: an array, a table, a file (.npz, .npy, .csv, .parquet),
+        `SuccessExamples`; None: the task's own.
     method, preset : `mural methods` lists them; None: "mural" and "fast".
     seed : of everything; None: 0.
     run_dir : where to record settings, metrics and checkpoints; None records nothing.
@@ -79,9 +82,8 @@ class Agent:
         name = env if isinstance(env, str) else checks.name_of(env)
         given: dict[str, Any] = {} if seed is None else {"seed": seed}
         if classifier_keys is not None:
-            given["classifier_keys"] = (
-                (classifier_keys,) if isinstance(classifier_keys, str) else tuple(classifier_keys)
-            )
+            keys: Any = (classifier_keys,) if isinstance(classifier_keys, str) else classifier_keys
+            given["classifier_keys"] = tuple(keys) if isinstance(keys, Iterable) else keys
         if classifier_slice is not None:
             given["classifier_slice"] = as_text(classifier_slice)
         if isinstance(config, RunConfig):
@@ -90,7 +92,9 @@ class Agent:
         else:
             if isinstance(examples, str | Path):
                 given["examples"] = str(examples)
-            self.config = presets.resolve(name, method or "mural", preset or "fast", {**given, **(config or {})})
+            chosen = "fast" if preset is None else convert(presets.Preset, preset, "preset")
+            over = {**given, **table(config, "config")}
+            self.config = presets.resolve(name, "mural" if method is None else method, chosen, over)
         self.folder = RunFolder(run_dir) if run_dir is not None else None
         if self.folder is not None:
             self.folder.require_free()
@@ -139,7 +143,7 @@ class Agent:
         returning False; or a list of functions and objects with any of ``on_start(run)``, ``on_epoch(run, row)`` and
         ``on_end(run)``; see `docs/callbacks.md`.
         """
-        target = self.run.step + count(steps, "steps")
+        target = self.run.step + whole(steps, "steps", 1)
         heard = as_list(callback)
         if self.folder is None and self.config.watch.keep_best:
             raise ConfigError("watch.keep_best needs a folder to keep the best state in: pass run_dir")
@@ -183,8 +187,7 @@ class Agent:
         if not self.run.learned:
             raise NotLearnedError("there is no learned reward yet: call learn() first, for more than the random steps")
         if not self.run.learns_reward:
-            why = {"told": "the environment tells it one", "none": "its critic learns from the examples themselves"}
-            raise NotLearnedError(f"method {self.config.method!r} learns no reward: {why[self.run.spec.reward]}")
+            raise NotLearnedError(self.run.spec.why_none)
         world = self.run.world
         d, o = len(world.columns), world.spaces.obs_size
         rows = world.spaces.flatten(states) if isinstance(states, Mapping) else world.spaces.in_order(states)
@@ -193,7 +196,7 @@ class Agent:
 
     def evaluate(self, episodes: int = 20) -> Row:
         """Means over episodes with the most likely actions: success, distance, best_distance, return, …"""
-        found = self.run.evaluate(count(episodes, "episodes"))
+        found = self.run.evaluate(whole(episodes, "episodes", 1))
         return {name.removeprefix("eval/"): value for name, value in found.items()}
 
     def save(self, path: str | Path) -> None:
@@ -218,7 +221,7 @@ class Agent:
         folder = RunFolder(path)
         agent = cls.__new__(cls)
         before = folder.config()
-        agent.config = overlay(before, config or {})
+        agent.config = overlay(before, table(config, "config"))
         for name in FIXED:
             if getattr(agent.config, name) != getattr(before, name):
                 raise ConfigError(f"{name} cannot change when a run goes on: start a new run with it")
@@ -268,14 +271,6 @@ def terminal() -> Display:
     from mural.show.display import terminal_display  # loads rich
 
     return terminal_display()
-
-
-def count(value: Any, name: str) -> int:
-    """A whole number of at least 1, also written as 1e3 or by NumPy, or an `ArgumentError`."""
-    whole = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not whole or value != value or value in (np.inf, -np.inf) or int(value) != value or value < 1:
-        raise ArgumentError(f"{name} is {value!r}; it must be a whole number, at least one")
-    return int(value)
 
 
 def as_text(selection: str | slice | Sequence[int]) -> str:

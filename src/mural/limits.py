@@ -18,6 +18,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import numpy as np
+
+from mural.errors import ArgumentError
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -59,6 +63,14 @@ def broken(settings: Any, where: str = "") -> Iterator[tuple[str, Any, str]]:
             words = [limit.words for limit, number in _limited(hints[field.name], value) if not limit.holds(number)]
             if words:
                 yield name, value, words[0]
+
+
+def whole(value: Any, name: str, least: int) -> int:
+    """A whole number of at least `least`, also written as 1e3 or by NumPy, or an `ArgumentError`."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or value % 1 or value < least:
+        raise ArgumentError(f"{name} is {value!r}; it must be a whole number, at least {least}")
+    return int(value)
 
 
 def _limited(hint: Any, value: Any) -> Iterator[tuple[Limit, float]]:

@@ -14,9 +14,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mural.errors import MuralError, nearest
+from mural.errors import MuralError, did_you_mean, nearest
 
 _hints: Callable[[Any], dict[str, Any]] = functools.cache(typing.get_type_hints)  # most of the work of `build`
+WORDS = {int: "a whole number", float: "a number", str: "text", bool: "True or False", type(None): "None"}
+TABLE = "a table of settings by name"
 
 
 class ConfigError(MuralError, ValueError):
@@ -29,6 +31,15 @@ class UnknownSettingError(ConfigError):
     def __init__(self, name: str, hint: str) -> None:
         super().__init__(f"there is no setting {name}; {hint}")
         self.name = name
+
+
+def table(value: Any, name: str) -> Mapping[str, Any]:
+    """Settings by name (None: none), or a `ConfigError`."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise ConfigError(f"{name} is {value!r}; it must be {TABLE}, such as {{'NAME': VALUE}}")
+    return value
 
 
 def merge(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,4 +110,28 @@ def convert(hint: Any, value: Any, where: str) -> Any:
         return value
     elif hint is type(None) and value is None:
         return None
-    raise ConfigError(f"{where} is {value!r}; that is not {getattr(hint, '__name__', hint)}")
+    near = did_you_mean(value, choices(hint), cutoff=0.6) if isinstance(value, str) else ""
+    raise ConfigError(f"{where} is {value!r}; {near}it must be {wanted(hint)}")
+
+
+def wanted(hint: Any) -> str:
+    """What a value of this type is, in words."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Literal:
+        return f"one of {', '.join(map(repr, arguments))}" if arguments[1:] else repr(arguments[0])
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(map(wanted, arguments))
+    if origin is tuple:
+        every = f", each of it {wanted(arguments[0])}"
+        return "a list" + (every if arguments[1:] == (...,) else f" of {len(arguments)}")
+    if dataclasses.is_dataclass(hint) or getattr(hint, "_is_protocol", False):  # `Method`, which is all its dataclasses
+        return TABLE
+    return WORDS.get(hint, f"of type {getattr(hint, '__name__', hint)}")
+
+
+def choices(hint: Any) -> list[str]:
+    """The words that a value of this type may be."""
+    arguments = typing.get_args(hint)
+    if typing.get_origin(hint) is Literal:
+        return [word for word in arguments if isinstance(word, str)]
+    return [word for option in arguments for word in choices(option)]

@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 import mural
+from mural.errors import ArgumentError
 from mural.inputs.examples import SuccessExamples
 from mural.rewards import METHODS, NotOfStatesError, UnknownMethodError, total
 from mural.rewards.base import STATES
@@ -130,7 +131,7 @@ def test_on_a_grid_networks_see_waves_in_a_run_and_in_the_object(method, tmp_pat
     reward.save(tmp_path / "again.npz")
     np.testing.assert_array_equal(mural.OutcomeReward.load(tmp_path / "again.npz")(states), reward(states))
     plain = mural.OutcomeReward(EXAMPLES, method, to_dict(agent.config.reward))
-    with pytest.raises(ConfigError, match="waves is -1"):
+    with pytest.raises(ArgumentError, match="waves is -1"):
         mural.OutcomeReward(EXAMPLES, method, waves=-1)
     widths = [jax.tree.leaves(r._parts["classifier"])[0].shape for r in (plain, reward)]
     assert widths[0] != widths[1]
@@ -208,8 +209,18 @@ def test_nothing_is_known_before_the_first_update(tmp_path):
         ({"config": {"classifier.hidden": "wide"}}, ConfigError, r"classifier\.hidden is 'wide'"),
         ({"config": {"classifier.negatives": 0}}, ConfigError, r"classifier\.negatives is 0; it must be positive"),
         ({"units": "metres"}, ConfigError, "units is 'metres'"),
-        ({"seed": -1}, ConfigError, "seed is -1; it must be at least 0"),
-        ({"memory": 0}, ConfigError, "memory is 0; it must be at least 1"),
+        ({"units": "spred"}, ConfigError, "did you mean 'spread'"),
+        ({"seed": -1}, ArgumentError, "seed is -1; it must be a whole number, at least 0"),
+        ({"seed": "a"}, ArgumentError, "seed is 'a'; it must be a whole number"),
+        ({"seed": None}, ArgumentError, "seed is None; it must be a whole number"),
+        ({"seed": 1.5}, ArgumentError, r"seed is 1\.5; it must be a whole number"),
+        ({"memory": 0}, ArgumentError, "memory is 0; it must be a whole number, at least 1"),
+        ({"memory": "x"}, ArgumentError, "memory is 'x'; it must be a whole number, at least 1"),
+        ({"waves": np.nan}, ArgumentError, "waves is nan; it must be a whole number, at least 0"),
+        ({"config": 3}, ConfigError, "config is 3; it must be a table of settings by name"),
+        ({"config": {3: 4}}, ConfigError, "config is {3: 4}; it must be a table of settings by name"),
+        ({"method": 3}, UnknownMethodError, "method is 3; it must be the name of one: cnml"),
+        ({"method": []}, UnknownMethodError, r"method is \[\]; it must be the name of one"),
     ],
 )
 def test_arguments_that_cannot_be(arguments, error, told):
@@ -275,7 +286,7 @@ def test_files_run_no_code_and_must_fit(tmp_path):
     about = json.loads(str(good["about"]))
     for change, told in (
         ({"examples": np.array([print], dtype=object)}, "Object arrays cannot be loaded"),
-        ({"format": np.array(2)}, "its format is 2 and this program reads 1"),
+        ({"format": np.array(3)}, "its format is 3, of a later mural-rl, and this one reads up to 2: update"),
         ({"about": np.array("{")}, "can go on with"),
         ({"about": np.array(json.dumps(about | {"method": "mine"}))}, "there is no method 'mine'"),
         ({"about": np.array(json.dumps(about | {"seen": 7}))}, r"remembers states \(0, 2\), and 7 were seen"),
@@ -285,6 +296,53 @@ def test_files_run_no_code_and_must_fit(tmp_path):
         np.savez(path, **(good | change))
         with pytest.raises(RewardFileError, match=told):
             mural.OutcomeReward.load(path)
+
+
+def test_files_of_an_earlier_version(tmp_path):
+    path, reward = tmp_path / "reward.npz", make("mural")
+    reward.update(VISITED[0])
+    reward.save(path)
+    with np.load(path, allow_pickle=False) as file:
+        good = {name: file[name] for name in file.files} | {"format": np.array(1)}
+    about = json.loads(str(good["about"]))
+    del about["waves"]
+    np.savez(path, **(good | {"about": np.array(json.dumps(about))}))
+    np.testing.assert_array_equal(mural.OutcomeReward.load(path)(EXAMPLES), reward(EXAMPLES))
+    old = r"format 1, of an earlier mural-rl, and this one writes 2: load it with the version that wrote it, or learn"
+    metric = [name for name in good if name.startswith("parts.metric")]
+    np.savez(path, **{name: good[name] for name in good if name not in metric})
+    with pytest.raises(RewardFileError, match=rf"missing: metric.*{old}"):
+        mural.OutcomeReward.load(path)
+    del about["units"]
+    np.savez(path, **(good | {"about": np.array(json.dumps(about))}))
+    with pytest.raises(RewardFileError, match=rf"it lacks units\. It has {old}"):
+        mural.OutcomeReward.load(path)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "numpy"])
+def test_columns_with_names_are_never_taken_by_position(library):
+    swapped = {"velocity": EXAMPLES[:, 1].astype(float), "position": EXAMPLES[:, 0].astype(float)}
+    if library == "numpy":
+        frame = np.zeros(len(EXAMPLES), dtype=[("velocity", float), ("position", float)])
+        frame["velocity"], frame["position"] = swapped.values()
+    else:
+        frame = pytest.importorskip(library).DataFrame(swapped)
+    told = r"examples are a table with the columns velocity, position, .*from_table\(examples, columns=\['velocity"
+    with pytest.raises(StatesError, match=told):
+        mural.OutcomeReward(frame, "cnml")
+    ordered = SuccessExamples.from_table(frame, columns=["position", "velocity"])
+    reward = mural.OutcomeReward(ordered, "cnml")
+    np.testing.assert_array_equal(reward.examples, EXAMPLES)
+    for use in (reward, reward.update, reward.regret):
+        with pytest.raises(StatesError, match="states are a table with the columns velocity, position"):
+            use(frame)
+    reward.update(VISITED[0])
+    np.testing.assert_array_equal(reward(ordered), reward(EXAMPLES))
+
+
+def test_columns_that_are_merely_numbered_have_an_order():
+    frame = pytest.importorskip("pandas").DataFrame(EXAMPLES)
+    np.testing.assert_array_equal(mural.OutcomeReward(frame, "cnml").examples, EXAMPLES)
 
 
 def test_a_save_that_fails_leaves_what_was_there(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 class TableError(MuralError, ValueError):
     """The names of a table's columns do not fit the observations; the message says which."""
+
+
+class ColumnsWarning(UserWarning):
+    """The names of a table's columns say nothing, so that they were taken by position."""
 
 
 class Named(NamedTuple):
@@ -42,15 +47,22 @@ def by_name(table: Named, spaces: Spaces) -> tuple[NDArray[Any], str]:
     """The columns in the order of the observation, and in words whether they were found by name or by position.
 
     The result has whole observations, or what the classifier sees if the table has no more. If no name fits at all, the
-    columns are taken in the order in which they stand; so are columns that are merely numbered (0, 1, 2…), as pandas
-    has them where nobody named them.
+    columns are taken in the order in which they stand, with a `ColumnsWarning`; so are columns that are merely numbered
+    (0, 1, 2…), as pandas has them where nobody named them, and of that nothing is said.
     """
     columns = {spaces.column_name(i): i for i in range(spaces.obs_size)}
     names, values = table
     if not set(names) & columns.keys():
         if is_numbering(names):
             return values, "columns by position"
-        few = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+        few = shortened(names)
+        seen = list(columns) if len(names) == len(columns) else [spaces.column_name(int(c)) for c in spaces.columns]
+        warnings.warn(
+            f"none of the columns {few} has a name of the observation: they are taken in this order for "
+            f"{shortened(seen)}. Rename them so if that is wrong",
+            ColumnsWarning,
+            stacklevel=4,
+        )
         return values, f"columns by position, as none of {few} is the name of one"
     wrong = next((name for i, name in enumerate(names) if name not in columns or name in names[:i]), None)
     if wrong is not None:
@@ -62,6 +74,11 @@ def by_name(table: Named, spaces: Spaces) -> tuple[NDArray[Any], str]:
     if lacking:
         raise TableError(f"lacks the columns {', '.join(lacking)}, which the classifier sees")
     return values[:, [place[int(c)] for c in spaces.columns]], "columns by name"
+
+
+def shortened(names: Sequence[str]) -> str:
+    """The first few of some names."""
+    return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
 
 
 def is_numbering(names: Sequence[str]) -> bool:

@@ -13,7 +13,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
 import jax
 import numpy as np
@@ -188,6 +188,12 @@ class MethodSpec:
     """What a termination means with `loop.terminations=auto`."""
 
     @property
+    def why_none(self) -> str:
+        """Why no reward can be asked of it, in words; '' if it learns one."""
+        why = {"told": "the environment tells it one", "none": "its critic learns from the examples themselves"}
+        return "" if self.reward == "learned" else f"method {self.name!r} learns no reward: {why[self.reward]}"
+
+    @property
     def summary(self) -> str:
         """The first line of the docstring."""
         return (self.config.__doc__ or "").strip().splitlines()[0]
@@ -239,6 +245,8 @@ def register_method(
 
 def find_method(name: str) -> MethodSpec:
     """The method of this name, ours or of an installed package, or an `UnknownMethodError` with the nearest one."""
+    if not isinstance(cast(object, name), str):
+        raise UnknownMethodError(f"method is {name!r}; it must be the name of one: {', '.join(sorted(METHODS))}")
     if name not in METHODS:
         plugins.load_methods()
     if name in METHODS:

@@ -19,15 +19,17 @@ from numpy.typing import ArrayLike, NDArray
 from mural import cache, trees
 from mural.atomic import replacing
 from mural.errors import MuralError
-from mural.limits import broken
+from mural.limits import broken, whole
 from mural.rewards import total
 from mural.rewards.base import STATES, Experience, NMLPart, NotOfStatesError, Problem, Recent, Term, find_method
 from mural.rewards.metric import Units
 from mural.rewards.states import Floats, Memory, checked_states
-from mural.typed import ConfigError, build, convert, merge, plain
+from mural.typed import ConfigError, build, convert, merge, plain, table
 from mural.zoo import REWARD, located
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, 2)  # the first files of format 1 lack `units` and the metric, the later ones only `waves`, which are 0
+NEEDED = ("method", "config", "seed", "memory", "units", "updates", "seen")
 FEW = 8  # states per compiled call, for those who ask for one after the other
 
 
@@ -79,25 +81,22 @@ class OutcomeReward:
         units: Units = "spread",
         waves: int = 0,
     ) -> None:
-        for name, value, least in (("seed", seed, 0), ("memory", memory, 1), ("waves", waves, 0)):
-            if value < least:
-                raise ConfigError(f"{name} is {value}; it must be at least {least}")
+        seed, memory, waves = whole(seed, "seed", 0), whole(memory, "memory", 1), whole(waves, "waves", 0)
         spec = find_method(method)
-        self.method, self.seed, self.updates = method, int(seed), 0
+        self.method, self.seed, self.updates = method, seed, 0
         self.units: Units = convert(Units, units, "units")
-        self.config = plain(build(spec.config(), merge({}, config or {})))
+        self.config = plain(build(spec.config(), merge({}, table(config, "config"))))
         for name, value, words in broken(self.config):
             raise ConfigError(f"{name} is {value}; it must {words}")
-        if spec.reward != "learned":
-            why = {"told": "the environment tells it one", "none": "its critic learns from the examples themselves"}
-            raise NotOfStatesError(f"method {method!r} learns no reward: {why[spec.reward]}")
+        if spec.why_none:
+            raise NotOfStatesError(spec.why_none)
         self._terms: total.Terms = tuple(self.config.terms())
         total.check(self._terms)
         _require_states(method, self._terms)
         widths = np.shape(examples)[1:]
         rows = checked_states(examples, widths, "[m, d] is needed: m states in which the task is done", "examples")
-        self._problem = Problem(rows.shape[1], 0, rows, waves=int(waves))
-        self._memory = Memory(int(memory), rows.shape[1])
+        self._problem = Problem(rows.shape[1], 0, rows, waves=waves)
+        self._memory = Memory(memory, rows.shape[1])
         cache.enable()
         self._parts = total.init(self._terms, self._problem, key=total.first_keys(self.seed)[1])
 
@@ -161,15 +160,23 @@ class OutcomeReward:
     def load(cls, path: str | Path) -> Self:
         """A reward as `save` wrote it, or one of the zoo (`zoo:NAME`): it goes on as if it had never been away."""
         arrays = _read(located(path, REWARD))
+        leaves = {name.removeprefix("parts."): leaf for name, leaf in arrays.items() if name.startswith("parts.")}
         try:
             about = json.loads(str(arrays["about"]))
+            if lacking := [name for name in NEEDED if name not in about]:
+                raise RewardFileError(f"it lacks {', '.join(lacking)}")
             method, config = find_method(about["method"]), about["config"]
             of = {name: about[name] for name in ("seed", "memory", "units")} | {"waves": about.get("waves", 0)}
             reward = cls(arrays["examples"], method.name, config, **of)
-            leaves = {name.removeprefix("parts."): leaf for name, leaf in arrays.items() if name.startswith("parts.")}
             return reward._with(leaves, arrays["visited"], int(about["seen"]), int(about["updates"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise RewardFileError(f"{path} holds no reward that this program can go on with: {error}") from error
+            told = f"{path} holds no reward that this program can go on with: {error}"
+            if arrays["format"] < FORMAT:
+                told += (
+                    f". It has format {arrays['format']}, of an earlier mural-rl, and this one writes {FORMAT}: load "
+                    "it with the version that wrote it, or learn the reward anew"
+                )
+            raise RewardFileError(told) from error
 
     @classmethod
     def learned(
@@ -254,8 +261,11 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
                 raise RewardFileError(f"its entry {damaged!r} does not match its checksum")
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-        if arrays["format"] != FORMAT:
-            raise RewardFileError(f"its format is {arrays['format']} and this program reads {FORMAT}: update mural-rl")
+        if arrays["format"] not in READABLE:
+            raise RewardFileError(
+                f"its format is {arrays['format']}, of a later mural-rl, and this one reads up to {FORMAT}: update "
+                "mural-rl"
+            )
         return arrays
     except Exception as error:  # damage surfaces as a dozen kinds of error in zipfile, zlib and NumPy
         raise RewardFileError(f"{path} is no file of OutcomeReward.save, or is damaged: {error}") from error

@@ -18,6 +18,12 @@ class StatesError(MuralError, ValueError):
 
 def checked_states(states: Any, widths: tuple[int, ...], needed: str, what: str = "states") -> Floats:
     """States [n, d] in single precision: finite, at least one, as wide as one of `widths`. A single one is [1, d]."""
+    names = column_names(states)
+    if names != [str(i) for i in range(len(names))]:  # pandas numbers columns that nobody named
+        raise StatesError(
+            f"{what} are a table with the columns {', '.join(names)}, and a reward knows no names: give their order, "
+            f"mural.SuccessExamples.from_table({what}, columns={names})"
+        )
     try:
         with np.errstate(over="ignore"):  # what single precision cannot hold becomes infinite, and is named below
             rows = np.atleast_2d(np.asarray(states, np.float32))
@@ -32,6 +38,14 @@ def checked_states(states: Any, widths: tuple[int, ...], needed: str, what: str 
         row, column = (int(i) for i in wrong[0])
         raise StatesError(f"{what}[{row}, {column}] is {rows[row, column]}, which is not finite")
     return rows
+
+
+def column_names(states: Any) -> list[str]:
+    """The names of the columns of a data frame or a structured array; none of anything else."""
+    names = getattr(states, "columns", None)
+    if names is None:
+        names = getattr(getattr(states, "dtype", None), "names", None)
+    return [] if names is None else [str(name) for name in names]
 
 
 class Memory:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mural.atomic import replacing
-from mural.errors import MuralError
+from mural.errors import ArgumentError, MuralError
 from mural.inputs.examples import SuccessExamples
 from mural.settings.config import RunConfig, from_dict, to_dict
 from mural.storage import checkpoint, disk
@@ -43,7 +43,10 @@ class RunFolder:
     """Reads and writes a run's files. Knows names and arrays, and nothing of what trains."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        try:
+            self.path = Path(path)
+        except TypeError:
+            raise ArgumentError(f"the folder of a run is {path!r}; it must be a path, such as 'runs/mine'") from None
 
     @property
     def config_path(self) -> Path:
