@@ -123,6 +123,20 @@ def test_where_it_is(tmp_path, monkeypatch):
     assert cache.folder() == Path("/elsewhere")
 
 
+def test_without_a_home_there_is_none(monkeypatch, jax_setting):
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("MURAL_CACHE", "~nobody-of-this-name/x")
+    assert cache.folder() is cache.enable() is None
+
+    def homeless(*_):
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("MURAL_CACHE")
+    monkeypatch.setattr(Path, "home", homeless)
+    assert cache.folder() is cache.enable() is None
+
+
 def test_asking_for_the_folder_does_not_load_jax():
     code = "import sys, mural.cache; mural.cache.folder(); sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -25,13 +25,16 @@ CHECKED = "checked"  # its time of change is that of the last look through the f
 
 
 def folder() -> Path | None:
-    """The folder that compiled functions are kept in; None if the cache is off."""
+    """The folder that compiled functions are kept in; None if the cache is off, or the user has no home."""
     chosen = os.environ.get(SETTING, "").strip()
     if chosen.lower() in OFF:
         return None
     if not chosen and (own := os.environ.get("JAX_COMPILATION_CACHE_DIR")):
         return Path(own)
-    return (Path(chosen).expanduser() if chosen else user_folder() / "mural" / "jax").absolute() / machine()
+    try:
+        return (Path(chosen).expanduser() if chosen else user_folder() / "mural" / "jax").absolute() / machine()
+    except (RuntimeError, OSError):  # no home, no such user, or the current folder is gone
+        return None
 
 
 def user_folder() -> Path:
