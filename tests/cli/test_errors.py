@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,9 @@ from tests.cli.calls import failing
 
 import mural
 from mural import cli
-from mural.cli import training
+from mural.cli import info, training
 
+ROOT = Path(__file__).parents[2]
 TINY = [  # actions are random all the time: nothing is learned, so nothing is compiled
     "--steps", "200", "--loop.random-steps", "1000", "--loop.epoch-steps", "100", "--loop.replay-size", "1000",
     "--sac.hidden", "16", "--watch.picture-every", "0", "--method", "sac",
@@ -40,8 +42,11 @@ def test_anything_else_is_a_bug_with_its_traceback(home, capsys, monkeypatch):
     said = failing(capsys, "resume", "x", code=1)
     assert "Traceback" in said.err
     assert "in broken" in said.err
-    assert said.err.splitlines()[-1].startswith("mural: this is a bug; report it with")
-    assert "`mural info`" in said.err
+    last = "mural: this is a bug; send the lines above and the output of `mural info` to "
+    assert said.err.splitlines()[-1] == last + (info.tracker() or "whoever you have this package from")
+    urls = {"Project-URL": ["Source, https://x.example", "Issues, https://y.example/issues"]}
+    monkeypatch.setattr(info, "about", lambda entry: urls[entry])
+    assert failing(capsys, "resume", "x", code=1).err.splitlines()[-1] == last + "https://y.example/issues"
 
 
 def test_which_errors_are_expected():
@@ -79,8 +84,40 @@ def test_what_a_run_is_cannot_be_set_anew(home, capsys):
 
 def test_episodes(home, capsys):
     for count in ("0", "-3"):
-        assert f"--episodes is {count}; it must be at least 1" in failing(capsys, "eval", "x", "--episodes", count).err
+        assert f"--episodes is {count}; it must be positive" in failing(capsys, "eval", "x", "--episodes", count).err
     assert "--video-episodes is 0" in failing(capsys, "eval", "x", "--video-episodes", "0").err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("watch x --seconds -1", "--seconds is -1.0; it must be positive"),
+        ("watch x --seconds nan", "--seconds is nan; it must be a number"),
+        ("examples zigzag-maze --seed -1", "--seed is -1; it must not be negative"),
+        ("examples zigzag-maze --n 0", "--n is 0; it must be positive"),
+        ("examples zigzag-maze --wrong 2", "--wrong is 2.0; it must be from 0 to 1"),
+        ("bench start --rounds 0", "--rounds is 0; it must be positive"),
+        ("bench start --threads 0", "--threads is 0; it must be positive"),
+        ("bench ood --seed -1", "--seed is -1; it must not be negative"),
+        ("bench tasks --seconds 0", "--seconds is 0.0; it must be positive"),
+        ("bench classifier --hidden 0", "--hidden is (0,); it must be positive"),
+    ],
+)
+def test_numbers_that_cannot_be(capsys, words, told):
+    said = failing(capsys, *words.split())
+    assert said.err == f"mural: {told}\n"
+
+
+def test_where_a_policy_cannot_be_written(home, capsys):
+    cli.main(["train", "zigzag-maze", *TINY, "--out", "run"])
+    capsys.readouterr()
+    said = failing(capsys, "policy", "export", "run", "--out", str(home))
+    assert said.err.endswith(f"is a folder; name a file in it: --out {home / 'policy.npz'}\n")
+    Path("file").write_text("")
+    for place in ("/proc/x/y", "file/policy.npz"):
+        said = failing(capsys, "policy", "export", "run", "--out", place)
+        assert f"{place} cannot be written (" in said.err
+        assert "name another file with --out" in said.err
 
 
 def test_watch_on_damaged_settings(home, capsys):
@@ -98,12 +135,6 @@ def test_imported_modules_that_raise(home, capsys):
         sys.path.remove(str(home))
     assert "--import my_broken_module: the module raises ValueError: boom" in said
     assert "my_broken_module.py, line 2)" in said
-
-
-def test_tables_show_brackets(capsys, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    cli.main(["tasks"])
-    assert "pip install 'mural-rl[robots]'" in capsys.readouterr().out
 
 
 def test_examples_of_our_tasks_are_looked_at(home, capsys):
@@ -128,6 +159,20 @@ def test_info(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("  ")[0] for line in lines] == list(found)
     assert {"python", "mural-rl", "jax", "gymnasium", "mujoco", "extra robots", "cache folder"} <= found.keys()
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {name.removeprefix("extra ") for name in found if name.startswith("extra ")} == set(extras)
+
+
+def test_what_an_extra_lacks(monkeypatch):
+    needs = {
+        "mural-rl": ["numpy", "there>=1; extra == 'a'", "gone[b]; extra == 'a'", "deep[c, d]>=2; extra == 'a'"],
+        "deep": ["lost; extra == 'c'", "there; extra == 'd'", "other; extra == 'e'"],
+        "there": None,
+    }
+    monkeypatch.setattr(info.metadata, "requires", needs.__getitem__)
+    monkeypatch.setattr(info, "version", lambda name: "1" if name in needs else info.NONE)
+    assert info.lacking("mural-rl", "a") == ["gone", "lost"]
+    assert info.lacking("mural-rl", "b") == []
 
 
 def test_keep_best_from_the_command_line(home, capsys):

@@ -106,6 +106,28 @@ def test_help_shows_the_fields_of_the_method(capsys):
         assert "Discount γ" in out
 
 
+@pytest.mark.parametrize("argv", [[], ["spiral-maze"], ["--seed", "3", "spiral-maze"]])
+def test_help_says_that_a_task_is_needed(argv, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["train", *argv, "--help"])
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    assert "[OPTIONS] TASK" in out
+    assert "\nA setting that is not given here" in out
+    out = " ".join(out.replace("│", " ").split())  # as if the terminal were wide
+    assert "(required, unless --config names it)" in out
+    assert "default: zigzag-maze" not in out
+    assert ".npz, .npy, .csv or .parquet" in out
+    steps = presets.resolve(argv[-1] if argv else "zigzag-maze").steps
+    assert f"start. (default: {steps})" in out
+
+
+def test_help_names_the_flag_for_the_version(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    assert "mural --version" in capsys.readouterr().out
+
+
 def test_wrong_names_get_the_nearest(tmp_path, capsys):
     with pytest.raises(UnknownMethodError, match="did you mean 'mural'"):
         parse(["zigzag-maze", "--method", "murall"])

@@ -12,7 +12,7 @@ import tyro
 from mural import __version__
 from mural.cli.bench import Bench
 from mural.cli.figures import Claims, Figure, Table
-from mural.cli.info import Info
+from mural.cli.info import Info, tracker
 from mural.cli.lists import CheckExamples, Examples, Methods, Tasks
 from mural.cli.pages import Results
 from mural.cli.report import Report
@@ -20,14 +20,18 @@ from mural.cli.runs import Eval, Policy, Watch
 from mural.cli.sweep import SweepCommand, with_verb
 from mural.cli.training import INTERRUPTED, Resume, Train, train
 from mural.cli.zoo import Zoo
-from mural.errors import MuralError
+from mural.errors import ArgumentError, MuralError
+from mural.limits import broken
 
 MISUSED, BROKEN = 2, 1  # exit codes: the user can do something about it; only we can
 
 
 @dataclass
 class Mural:
-    """Learn tasks from examples of success: bring an environment and examples, get a policy and its learned reward."""
+    """Learn tasks from examples of success: bring an environment and examples, get a policy and its learned reward.
+
+    `mural COMMAND --help` explains a command, `mural --version` prints the version.
+    """
 
     command: (
         Annotated[Train, tyro.conf.subcommand("train")]
@@ -61,11 +65,20 @@ def main(argv: list[str] | None = None) -> None:
         elif words[:2] == ["examples", "check"]:  # beside `mural examples TASK`
             tyro.cli(CheckExamples, prog="mural examples check", args=words[2:]).run()
         else:
-            tyro.cli(Mural, prog="mural", args=words, config=(tyro.conf.OmitSubcommandPrefixes,)).command.run()
+            command = tyro.cli(Mural, prog="mural", args=words, config=(tyro.conf.OmitSubcommandPrefixes,)).command
+            require_limits(command)
+            command.run()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except Exception as error:
         sys.exit(told(error))
+
+
+def require_limits(command: object) -> None:
+    """Raise an `ArgumentError` for the first flag whose number breaks its limit."""
+    for name, value, words in broken(command):
+        flag = name.rpartition(".")[2].replace("_", "-")
+        raise ArgumentError(f"--{flag} is {value}; it must {words}")
 
 
 def told(error: Exception) -> int:
@@ -74,12 +87,17 @@ def told(error: Exception) -> int:
         print(f"mural: {error}", file=sys.stderr)
         return MISUSED
     traceback.print_exception(error)
-    print("mural: this is a bug; report it with the lines above and the output of `mural info`", file=sys.stderr)
+    place = tracker() or "whoever you have this package from"
+    print(f"mural: this is a bug; send the lines above and the output of `mural info` to {place}", file=sys.stderr)
     return BROKEN
 
 
 def expected(error: Exception) -> bool:
-    """Whether an error tells the user what to do: our own, Gymnasium's, files, and packages that are missing."""
+    """Whether an error tells the user what to do: our own, Gymnasium's, files, and packages that are missing.
+
+    Every `OSError` is among them, on purpose: a full disk, a missing file or a folder without permission is the user's
+    to mend, the message names the file, and a traceback would bury it.
+    """
     if isinstance(error, ModuleNotFoundError):
         return not (error.name or "mural").startswith("mural.")
     ours = isinstance(error, MuralError | OSError)

@@ -10,15 +10,16 @@ import tyro
 from tyro.conf import Positional
 
 from mural.cli.tables import show
+from mural.limits import NotNegativeInt, PositiveFloat, PositiveInt, Widths
 
 
 @dataclass
 class BenchClassifier:
     """Time per state of feed-forward, meta-NML and exact CNML, side by side, with one thread and with two."""
 
-    hidden: tuple[int, ...] = (512, 2048)
+    hidden: Widths = (512, 2048)
     """Widths of the two hidden layers."""
-    threads: tuple[int, ...] = (1, 2)
+    threads: tuple[PositiveInt, ...] = (1, 2)
     """Compute threads."""
     json: bool = False
     """One JSON object per line."""
@@ -38,7 +39,7 @@ class BenchFidelity:
         "maze", "iris", "wine", "breast-cancer", "growing-maze",
     )  # fmt: skip
     """Which data sets."""
-    seed: int = 0
+    seed: NotNegativeInt = 0
     """Seed of data, splits and training."""
     json: bool = False
     """One JSON object per line."""
@@ -54,7 +55,7 @@ class BenchFidelity:
 class BenchOod:
     """Digits of classes held out: AUROC of the regret next to max-softmax and scikit-learn's detectors of outliers."""
 
-    seed: int = 0
+    seed: NotNegativeInt = 0
     """Seed of splits and training."""
     json: bool = False
     """One JSON object per line."""
@@ -72,7 +73,7 @@ class BenchExamples:
 
     tasks: Positional[tuple[str, ...]] = ()
     """Short names; all tasks if none is given."""
-    seed: int = 0
+    seed: NotNegativeInt = 0
     """Seed of the examples, right and wrong."""
     json: bool = False
     """One JSON object per line."""
@@ -90,7 +91,7 @@ class BenchTasks:
 
     tasks: Positional[tuple[str, ...]] = ()
     """Short names or ids; all tasks if none is given."""
-    seconds: float = 1.0
+    seconds: PositiveFloat = 1.0
     """CPU seconds per measurement."""
     json: bool = False
     """One JSON object per line."""
@@ -110,9 +111,9 @@ class BenchTrain:
         "sac", "epochs", "domains", "methods",
     )  # fmt: skip
     """What to measure; everything takes more than half an hour on two idle cores."""
-    threads: tuple[int, ...] = (1, 2)
+    threads: tuple[PositiveInt, ...] = (1, 2)
     """Compute threads, as many for ours as for the peers."""
-    rounds: int = 3
+    rounds: PositiveInt = 3
     """Turns of every contestant; medians count."""
     peer_python: Path | None = None
     """A Python that has the peers (the extra `bench`), if this one has not."""
@@ -135,11 +136,11 @@ class BenchSb3:
     """Short name or id."""
     method: str = "mural"
     """A method that rewards states alone."""
-    seeds: tuple[int, ...] = (0,)
+    seeds: tuple[NotNegativeInt, ...] = (0,)
     """A run of each contestant per seed."""
-    steps: int = 50_000
+    steps: PositiveInt = 50_000
     """The most environment steps of a run; it ends when five evaluations in a row succeed nine times in ten."""
-    threads: int = 1
+    threads: PositiveInt = 1
     """Compute threads of each process. With one, CPU seconds count, so that other work does not."""
     json: bool = False
     """One JSON object per line."""
@@ -155,9 +156,9 @@ class BenchSb3:
 class BenchStart:
     """How soon it starts: `import mural`, `mural --help`, and training, with an empty and with a filled cache."""
 
-    threads: int = 1
+    threads: PositiveInt = 1
     """Compute threads. With one, CPU seconds count, so that other work does not."""
-    rounds: int = 3
+    rounds: PositiveInt = 3
     """Starts with a filled cache; medians count."""
     json: bool = False
     """One JSON object per line."""

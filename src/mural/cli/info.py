@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import json
 import os
 import platform
+import re
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
 PACKAGES = ("mural-rl", "jax", "jaxlib", "numpy", "scipy", "optax", "scikit-learn", "gymnasium", "mujoco")
-EXTRAS = {
-    "robots": ("mujoco", "metaworld", "imageio"),
-    "sb3": ("stable_baselines3",),
-    "data": ("minari", "pyarrow"),
-    "bench": ("gymnasium_robotics", "sbx", "stable_baselines3"),
-}
+OURS, NONE = "mural-rl", "–"
 
 
 @dataclass
@@ -43,10 +38,39 @@ def collected() -> dict[str, str]:
     found = {"python": f"{platform.python_version()} ({platform.system()}, {platform.machine()})"}
     found |= {name: version(name) for name in PACKAGES}
     found |= {"devices": devices(), "processors": str(os.cpu_count())}
-    for extra, modules in EXTRAS.items():
-        missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    for extra in about("Provides-Extra"):
+        missing = lacking(OURS, extra)
         found[f"extra {extra}"] = f"without {', '.join(missing)}" if missing else "installed"
-    return found | {"cache folder": cache_folder()}
+    return found | {"cache folder": cache_folder(), "issues": tracker() or NONE}
+
+
+def about(entry: str) -> list[str]:
+    """What the metadata of this package say under a name."""
+    try:
+        return metadata.metadata(OURS).get_all(entry) or []
+    except metadata.PackageNotFoundError:  # the sources alone, on a path
+        return []
+
+
+def lacking(package: str, extra: str) -> list[str]:
+    """Which packages of an extra are not installed, in the order of names; also those of extras that it asks for."""
+    missing: set[str] = set()
+    for line in metadata.requires(package) or []:
+        wanted = re.match(r"([\w.-]+)(?:\[(.*?)\])?", line)
+        if wanted is None or not re.search(rf"""extra == ['"]{re.escape(extra)}['"]""", line):
+            continue
+        name, further = wanted[1], wanted[2] or ""
+        if version(name) == NONE:
+            missing.add(name)
+        else:
+            missing.update(one for more in further.split(",") if more for one in lacking(name, more.strip()))
+    return sorted(missing)
+
+
+def tracker() -> str | None:
+    """Where this package says that reports of bugs go."""
+    addresses = dict(line.split(", ", 1) for line in about("Project-URL"))
+    return next((url for name, url in addresses.items() if name.lower() in ("issues", "issue tracker")), None)
 
 
 def version(package: str) -> str:
@@ -54,7 +78,7 @@ def version(package: str) -> str:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return "–"
+        return NONE
 
 
 def devices() -> str:

@@ -10,8 +10,9 @@ from typing import Any, Literal
 from tyro.conf import Positional
 
 from mural.atomic import replacing
-from mural.cli.folders import Imports, import_modules
+from mural.cli.folders import Imports, import_modules, plain_warnings
 from mural.cli.tables import show
+from mural.limits import NotNegativeInt, PositiveInt, Share
 
 
 @dataclass
@@ -84,11 +85,11 @@ class Examples:
 
     task: Positional[str]
     """Short name (`zigzag-maze`) or Gymnasium id."""
-    n: int = 150
+    n: PositiveInt = 150
     """How many."""
-    seed: int = 0
+    seed: NotNegativeInt = 0
     """Seed."""
-    wrong: float = 0.0
+    wrong: Share = 0.0
     """Share of them that are none: states that random actions came to. To see how wrong examples may be."""
     out: Path | None = None
     """Write them to this .npz file."""
@@ -156,7 +157,8 @@ class CheckExamples:
         env = make_env(self.env)
         keys = None if self.classifier_keys is None else list(self.classifier_keys)
         spaces = Spaces.of(env, keys, self.classifier_slice)
-        loaded = load_examples(self.examples, spaces, task=env)
+        with plain_warnings():
+            loaded = load_examples(self.examples, spaces, task=env)
         states = loaded.states.astype(np.float64)
         started, visited = explore(env, spaces)
         env.close()

@@ -13,9 +13,10 @@ import tyro
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 
-from mural.cli.folders import Imports, NoRunError, find_run, load_agent, require_trained
+from mural.cli.folders import Imports, NoRunError, find_run, load_agent, quoted, require_trained
 from mural.cli.zoo import evaluated
 from mural.errors import ArgumentError
+from mural.limits import PositiveFloat, PositiveInt
 from mural.zoo import is_zoo
 
 RunDir = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(name="run", metavar="RUN")]
@@ -27,13 +28,13 @@ class Eval:
 
     run_dir: RunDir
     """Folder of the run, its name in runs/, or zoo:NAME (`mural zoo list`)."""
-    episodes: int = 20
+    episodes: PositiveInt = 20
     """How many episodes."""
     best: bool = False
     """Evaluate the state with the best evaluation so far (`mural train --keep-best`), not the latest one."""
     video: Path | None = None
     """Film them to this .mp4 or .gif file."""
-    video_episodes: int = 3
+    video_episodes: PositiveInt = 3
     """Episodes in the video."""
     picture: Path | None = None
     """Draw reward, visits and a trajectory to this .png file (tasks in a plane)."""
@@ -44,9 +45,6 @@ class Eval:
 
     def run(self) -> None:
         """Evaluate, print, film, draw."""
-        for name, count in {"--episodes": self.episodes, "--video-episodes": self.video_episodes}.items():
-            if count < 1:
-                raise ArgumentError(f"{name} is {count}; it must be at least 1")
         if is_zoo(self.run_dir):
             if self.best or self.picture is not None:
                 raise ArgumentError("--best and --picture need the folder of a run: the zoo keeps only its policy")
@@ -86,7 +84,7 @@ class Watch:
     """Folder of the run, or its name in runs/."""
     once: bool = False
     """Print the current state and return."""
-    seconds: float = 2.0
+    seconds: PositiveFloat = 2.0
     """Seconds between two looks."""
 
     def run(self) -> None:
@@ -119,10 +117,14 @@ class Export:
         """Load and write."""
         path = find_run(self.run_dir)
         out = self.out or path / "policy.npz"
+        if out.is_dir():
+            raise ArgumentError(f"--out {out} is a folder; name a file in it: --out {quoted(out / 'policy.npz')}")
         agent = load_agent(path, self.imports)
         require_trained(agent, path)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        agent.export_policy(out)
+        try:
+            agent.export_policy(out)
+        except OSError as error:
+            raise ArgumentError(f"{out} cannot be written ({error.strerror}); name another file with --out") from error
         agent.close()
         print(f"{out}  ({out.stat().st_size / 1024:.0f} kB, step {agent.steps}): mural.load_policy({str(out)!r})(obs)")
 

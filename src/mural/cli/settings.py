@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 import typing
 import warnings
@@ -23,6 +24,7 @@ from mural.rewards import find_method
 from mural.settings import presets
 from mural.settings.config import ConfigError, RunConfig, epoch_steps, read, to_dict, validate
 
+TASK = tyro.conf.arg(metavar="TASK", help_behavior_hint="(required, unless --config names it)")
 PRESETS = typing.get_args(typing.get_type_hints(RunConfig)["preset"])
 
 
@@ -39,7 +41,7 @@ class Flags(RunConfig):
     --method together with --help to see them.
     """
 
-    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")] = "zigzag-maze"
+    task: Annotated[str, tyro.conf.Positional, TASK] = "zigzag-maze"
     """Short name of a task, or any Gymnasium id."""
     out: Path | None = None
     """Folder of the run. None: runs/TASK-METHOD-SEED."""
@@ -81,7 +83,7 @@ def parse(argv: Sequence[str]) -> Parsed:
     start = presets.resolve(task, method, known, over)
     flags = tyro.cli(
         flags_of(method), default=as_flags(start, method), args=argv, prog="mural train",
-        description=Flags.__doc__, config=(tyro.conf.HelptextFromCommentsOff,),
+        description=inspect.cleandoc(Flags.__doc__ or ""), config=(tyro.conf.HelptextFromCommentsOff,),
     )  # fmt: skip
     settings = {f.name: getattr(flags, f.name) for f in dataclasses.fields(RunConfig)}
     if flags.keep_best:
@@ -125,11 +127,15 @@ def warn_if_random(config: RunConfig) -> None:
 
 
 def task_first(argv: Sequence[str], method: str, default: str | None) -> tuple[list[str], str]:
-    """The arguments with the task in front, as a list of values would swallow it; and the task."""
+    """The arguments with the task in front, as a list of values would swallow it; and the task.
+
+    With --help they are without it: tyro leaves out of the help what was given.
+    """
     place = words.task_place(argv, dict(words.flags_of(flags_of(method))), is_task)
+    asks = bool({"-h", "--help"} & set(argv))
     if place is not None:
-        return [argv[place], *argv[:place], *argv[place + 1 :]], argv[place]
-    if default is not None or {"-h", "--help"} & set(argv):
+        return [*([] if asks else [argv[place]]), *argv[:place], *argv[place + 1 :]], argv[place]
+    if default is not None or asks:
         return list(argv), default or "zigzag-maze"
     raise NoTaskError(
         "name a task: `mural train zigzag-maze`, for instance (before lists such as --classifier-keys a b); "

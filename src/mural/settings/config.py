@@ -94,7 +94,7 @@ class RunConfig:
     stop_at_success: float | None = None
     """Stop early when the mean success of the last 5 evaluations is at least this. None: use all steps."""
     examples: str | None = None
-    """File of success examples (.npz or .csv). None: the task makes its own."""
+    """File of success examples (.npz, .npy, .csv or .parquet). None: the task makes its own."""
     num_examples: PositiveInt = 150
     """How many examples a task makes, if it makes its own."""
     classifier_keys: tuple[str, ...] | None = None
