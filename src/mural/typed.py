@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -51,6 +51,15 @@ def merge(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         old = result.get(head)
         result[head] = merge(old if isinstance(old, dict) else {}, value) if isinstance(value, Mapping) else value
     return result
+
+
+def leaves(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested settings by dotted names."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from leaves(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value
 
 
 def build(base: Any, values: Mapping[str, Any], where: str = "") -> Any:

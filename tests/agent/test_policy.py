@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pytest
@@ -193,6 +195,26 @@ print(policy.load_policy({str(saved)!r})([1.0, 1.0, 1.0]).tolist())
     loaded = load_policy(saved)
     assert isinstance(loaded, LoadedPolicy)
     assert out.strip() == str(loaded([1.0, 1.0, 1.0]).tolist())
+
+
+def test_a_save_that_fails_leaves_what_was_there(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, synced = saved.read_bytes(), []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(descriptor) or real(descriptor))
+    save_policy(saved, NumpyPolicy(network(seed=1)), LOW, HIGH, LAYOUT)
+    assert len(synced) == 2  # the file, and the name of it
+    after = saved.read_bytes()
+    assert after != before
+
+    def half(file: BinaryIO, **_: object) -> None:
+        file.write(b"half")
+        raise OSError("full")
+
+    monkeypatch.setattr(np, "savez", half)
+    with pytest.raises(OSError, match="full"):
+        save_policy(saved, NumpyPolicy(network()), LOW, HIGH, LAYOUT)
+    assert saved.read_bytes() == after
+    assert [file.name for file in saved.parent.iterdir()] == [saved.name]
 
 
 def test_a_policy_that_sees_motion_remembers(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from mural.cli.settings import NoTaskError, parse, values_of
 from mural.rewards import METHODS, UnknownMethodError
 from mural.settings import presets
 from mural.settings.config import ConfigError, to_dict
+from mural.tasks import file_name
 
 
 def test_flags_override_the_file_and_the_file_overrides_the_preset(tmp_path):
@@ -83,6 +84,8 @@ def test_steps_that_teach_nothing():
 def test_folders_are_named_after_the_run(tmp_path):
     assert str(parse(["mural/ZigzagMaze-v0", "--seed", "4"]).out) == "runs/zigzag-maze-mural-4"
     assert str(parse(["Pendulum-v1", "--method", "sac"]).out) == "runs/Pendulum-v1-sac-0"
+    assert file_name("mural/ZigzagMaze-v0") == "zigzag-maze"
+    assert file_name("my.module:space/Mine-v0") == "my.module-space-Mine-v0"
     assert parse(["zigzag-maze", "--out", str(tmp_path)]).out == tmp_path
 
 

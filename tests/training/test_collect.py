@@ -10,7 +10,16 @@ from mural.agent.replay import Column
 from mural.inputs.spaces import Spaces, StepError
 from mural.rewards import Part, Term, total
 from mural.training import compiled
-from mural.training.collect import Collector, EnvironmentFailure, Noise, PolicyFailure, random_actions, reports, seeds
+from mural.training.collect import (
+    Collector,
+    EnvironmentFailure,
+    Noise,
+    PolicyFailure,
+    random_actions,
+    reports,
+    seeds,
+    starts,
+)
 from mural.training.evaluate import episode, evaluate
 from tests.training.small import Field
 
@@ -259,3 +268,8 @@ def test_a_failure_while_evaluating_is_saved(tmp_path):
     with pytest.raises(EnvironmentFailure, match="not finite"):
         evaluate(env, Spaces.of(env), Towards(), [0], None, 50, tmp_path)
     assert (tmp_path / "transition.npz").is_file()
+
+
+def test_evaluations_start_where_they_always_did():
+    assert starts(0, 3) == seeds(0, 0, 3, count=3)
+    assert starts(7, 2) == starts(7, 5)[:2] != starts(8, 2)

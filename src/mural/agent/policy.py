@@ -209,15 +209,10 @@ def save_policy(
     for i, (w, b) in enumerate(policy.layers):
         arrays |= {f"w{i}": w, f"b{i}": b}
     _assemble(arrays)  # what could not be loaded is not written
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with part.open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    from mural.atomic import replacing  # on a robot, policies are only loaded
+
+    with replacing(Path(path)) as scratch, scratch.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
 
 
 def load_policy(path: str | Path) -> LoadedPolicy:

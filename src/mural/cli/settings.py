@@ -23,6 +23,7 @@ from mural.inputs.world import require_known
 from mural.rewards import find_method
 from mural.settings import presets
 from mural.settings.config import ConfigError, RunConfig, epoch_steps, read, to_dict, validate
+from mural.typed import leaves
 
 TASK = tyro.conf.arg(metavar="TASK", help_behavior_hint="(required, unless --config names it)")
 PRESETS = typing.get_args(typing.get_type_hints(RunConfig)["preset"])
@@ -166,8 +167,7 @@ def as_flags(config: RunConfig, method: str) -> Flags:
 
 def default_folder(config: RunConfig) -> Path:
     """runs/TASK-METHOD-SEED."""
-    task = tasks.short_name(config.task).replace("/", "-").replace(":", "-")
-    return Path("runs") / f"{task}-{config.method}-{config.seed}"
+    return Path("runs") / f"{tasks.file_name(config.task)}-{config.method}-{config.seed}"
 
 
 def changes(config: RunConfig, layers: Mapping[str, RunConfig]) -> Iterator[tuple[str, Any, str]]:
@@ -182,12 +182,3 @@ def changes(config: RunConfig, layers: Mapping[str, RunConfig]) -> Iterator[tupl
     for name, value in before.items():
         if origin[name] != "default" and name not in ("task", "method"):
             yield name, value, origin[name]
-
-
-def leaves(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Nested settings by dotted names."""
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from leaves(value, f"{above}{name}.")
-        else:
-            yield f"{above}{name}", value

@@ -14,7 +14,7 @@ from mural.errors import MuralError
 from mural.storage import disk
 from mural.study import results
 from mural.study.runs import stopped_early
-from mural.tasks import TASKS, is_ours, short_name
+from mural.tasks import TASKS, file_name, is_ours
 
 LEAST = 0.8  # success over the last ten evaluations, and of the file itself, for a run to be taken
 EPISODES = 20  # that a file is tried in before it is kept
@@ -136,7 +136,7 @@ def checked_name(name: str) -> str:
 def default_name(summary: results.Result) -> str:
     """The task; for other methods than MURAL, and for variants, with these after it."""
     method = "" if summary["method"] == "mural" else summary["method"]
-    task = short_name(summary["task"]).replace("/", "-").replace(":", "-")
+    task = file_name(summary["task"])
     return "-".join(filter(None, (task, method, summary["variant"])))
 
 

@@ -5,7 +5,7 @@ Importing this module registers ``mural/ZigzagMaze-v0`` and the others with Gymn
 
 from mural.tasks.base import ActionError, DisplayError, MissingExtraError, Task, UnknownTaskError
 from mural.tasks.plane import Plane
-from mural.tasks.registry import TASKS, TaskSpec, describe, find, is_ours, make, register_all, short_name
+from mural.tasks.registry import TASKS, TaskSpec, describe, file_name, find, is_ours, make, register_all, short_name
 
 register_all()
 
@@ -19,6 +19,7 @@ __all__ = [
     "TaskSpec",
     "UnknownTaskError",
     "describe",
+    "file_name",
     "find",
     "is_ours",
     "make",

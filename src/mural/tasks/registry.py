@@ -115,6 +115,11 @@ def short_name(name: str) -> str:
     return next((spec.name for spec in TASKS.values() if spec.id == name), name)
 
 
+def file_name(name: str) -> str:
+    """The short name of a task as a part of the name of a file or folder."""
+    return short_name(name).replace("/", "-").replace(":", "-")
+
+
 def describe() -> list[dict[str, str]]:
     """One row per task, for people: its name, id, what it is about, and what has to be installed."""
     missing = any(importlib.util.find_spec(package) is None for package in ("mujoco", "metaworld"))

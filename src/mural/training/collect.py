@@ -22,6 +22,7 @@ Floats = NDArray[np.float32]
 Act = Callable[[Floats, Floats], Floats]
 """(observations, those one step before) → actions."""
 
+EVALUATION = (0, 3)  # the stream of seeds of the episodes of evaluations
 WANDER = 1.5  # tanh(1.5 n) of a normal n is spread over all of (−1, 1)
 
 
@@ -36,6 +37,11 @@ class PolicyFailure(MuralError, RuntimeError):
 def seeds(seed: int, *stream: int, count: int) -> list[int]:
     """`count` independent 31-bit seeds of a stream, e.g. of an epoch."""
     return [int(s) for s in np.random.SeedSequence([seed, *stream]).generate_state(count) & 0x7FFFFFFF]
+
+
+def starts(seed: int, episodes: int) -> list[int]:
+    """Seeds of the episodes that a run of this seed is evaluated from: the same ones each time."""
+    return seeds(seed, *EVALUATION, count=episodes)
 
 
 def reports(info: dict[str, Any], obs: Floats, columns: NDArray[np.int64]) -> dict[str, Any]:

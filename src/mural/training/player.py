@@ -14,12 +14,11 @@ from mural.agent.policy import NumpyPolicy, load_policy
 from mural.errors import MuralError
 from mural.inputs.spaces import Env, Spaces, horizon_of
 from mural.inputs.world import make_env
-from mural.training.collect import seeds
+from mural.training.collect import starts
 from mural.training.evaluate import evaluate
 from mural.training.run import Run
 
 LONGEST = 2000  # steps of an episode, where the environment sets no limit
-EVALUATION = 3  # the stream of seeds that evaluations start from
 
 
 class MisfitError(MuralError, ValueError):
@@ -45,7 +44,7 @@ class Player:
 
     def starts(self, episodes: int) -> list[int]:
         """Seeds of the first episodes of an evaluation: those that a run of this seed is evaluated from."""
-        return seeds(self.seed, 0, EVALUATION, count=episodes)
+        return starts(self.seed, episodes)
 
     def evaluate(self, episodes: int) -> dict[str, Any]:
         """Means over episodes with the most likely actions: success, distance, best_distance, length, …"""

@@ -35,6 +35,7 @@ from mural.training.collect import (
     policy_actions,
     random_actions,
     seeds,
+    starts,
 )
 from mural.training.diagnostics import Diagnostics
 from mural.training.evaluate import evaluate
@@ -284,7 +285,7 @@ class Run:
         count = episodes or self.config.watch.eval_episodes
         return evaluate(
             self.world.envs[0], self.world.spaces, self.policy,
-            seeds(self.config.seed, 0, 3, count=count), self.label if self.learned else None,
+            starts(self.config.seed, count), self.label if self.learned else None,
             self.world.horizon or self.epoch_steps, self.collector.failures,
             self.config.loop.noise_correlation if sampled else None,
         )  # fmt: skip

@@ -18,7 +18,7 @@ import numpy as np
 
 from mural.api import Agent
 from mural.storage.folder import versions
-from mural.training.collect import seeds as derived_seeds
+from mural.training.collect import starts
 from mural.training.evaluate import episode
 
 NAME = "mural.study.bench.pendulum"
@@ -34,8 +34,8 @@ def pendulum(seeds: Sequence[int], *, steps: int = 20_000, episodes: int = 200) 
         agent = Agent("Pendulum-v1", method="sac", seed=seed, config=SETTINGS).learn(steps, progress=False)
         trained = time.perf_counter() - begun
         world, policy, sac = agent.run.world, agent.run.policy, agent.config.sac
-        starts = derived_seeds(seed, 0, 3, count=episodes)  # those of `Agent.evaluate`
-        returns = [float(episode(agent.env, world.spaces, policy, s, 200).env_reward.sum()) for s in starts]
+        first = starts(seed, episodes)  # those of `Agent.evaluate`
+        returns = [float(episode(agent.env, world.spaces, policy, s, 200).env_reward.sum()) for s in first]
         agent.close()
         yield {
             "study": "pendulum",

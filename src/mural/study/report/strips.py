@@ -78,9 +78,9 @@ def exported(folder: Path) -> LoadedPolicy:
 
 def first_seed(seed: str) -> int:
     """The seed of a run's first evaluation episode."""
-    from mural.training.collect import seeds
+    from mural.training.collect import starts
 
-    return seeds(int(seed), 0, 3, count=1)[0] if seed.isascii() and seed.isdigit() else 0
+    return starts(int(seed), 1)[0] if seed.isascii() and seed.isdigit() else 0
 
 
 def played(env: Any, policy: LoadedPolicy, seed: int) -> Strip:

@@ -192,7 +192,7 @@ def one(sweep: Sweep, title: str, variant: Variant, method: str, task: str, seed
     where = f"{sweep.name}{f', variant {title}' if title else ''}"
     known_task(task, where)
     known_method(method, where)
-    short = tasks.short_name(task).replace("/", "-").replace(":", "-")
+    short = tasks.file_name(task)
     preset = variant.preset or sweep.preset
     if preset not in PRESETS:
         raise SpecError(f"{where}: there is no preset {preset!r}; there are {', '.join(PRESETS)}")

@@ -15,6 +15,7 @@ from mural.settings.config import RunConfig, from_dict, to_dict
 from mural.settings.stopping import succeeded
 from mural.storage import checkpoint, disk, metrics
 from mural.study.sweep.spec import Run, same
+from mural.typed import leaves
 
 State = Literal["waiting", "half done", "running", "done", "collected", "differs", "failed"]
 FINISHED: tuple[State, ...] = ("done", "collected")
@@ -74,7 +75,7 @@ def _look_at_result(run: Run) -> Look:
 
 def differences(wanted: RunConfig, found: Mapping[str, Any]) -> Iterator[str]:
     """Which settings of a run are not those wanted, in words. A setting that is newer than the run has its default."""
-    theirs, ours = (dict(_leaves(to_dict(config))) for config in (from_dict(found), wanted))
+    theirs, ours = (dict(leaves(to_dict(config))) for config in (from_dict(found), wanted))
     for name in sorted(ours.keys() | theirs.keys()):
         if not same(name, ours.get(name), theirs.get(name)):
             yield f"{name} {theirs.get(name)} (spec: {ours.get(name)})"
@@ -136,11 +137,3 @@ def failure(run: Run) -> str:
     """Why a run was given up the last time; '' if it was not."""
     path = failure_path(run)
     return path.read_text() if path.is_file() else ""
-
-
-def _leaves(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{above}{name}.")
-        else:
-            yield f"{above}{name}", value
