@@ -192,7 +192,7 @@ def test_environments_and_examples_are_looked_at():
     start = np.random.default_rng(0).uniform(-1, 0, (40, 2)).astype(np.float32)
     with pytest.warns(ExamplesWarning, match="is the task done at the start"):
         mural.Agent(small.Field(), start, config=small.MURAL)
-    with pytest.warns(ExamplesWarning, match="only 1 success examples"):
+    with pytest.warns(ExamplesWarning, match="there is only 1 success example;"):
         mural.Agent("zigzag-maze", [[3.0, 3.0]], config=small.MURAL).close()
     for env, examples in ((Odd(), small.examples()), (small.Field(), start)):  # warnings are errors here
         mural.Agent(env, examples, config=small.MURAL, check=False)

@@ -86,6 +86,9 @@ def test_examples_of_ones_own_are_checked_and_drawn(capsys, tmp_path):
     found = [json.loads(line) for line in run(capsys, *check, "--json").splitlines()]
     assert [row["column"] for row in found] == ["observation[0]", "observation[1]"]
     assert 0.45 <= found[0]["least"] < found[0]["median"] < found[0]["most"] <= 0.55
+    np.savetxt(path, rows, delimiter=",", header="velocity,position", comments="")
+    cli.main(check)
+    assert capsys.readouterr().err.startswith("warning: none of the columns velocity, position has a name of the obs")
     np.savetxt(path, np.tile([[-0.5, 0.0]], (3, 1)), delimiter=",")
     said = run(capsys, *check)
     assert "warning: there are only 3 success examples" in said

@@ -140,7 +140,7 @@ def test_imported_modules_that_raise(home, capsys):
 def test_examples_of_our_tasks_are_looked_at(home, capsys):
     np.savez("one.npz", examples=np.array([[3.0, 3.0]]))
     cli.main(["train", "zigzag-maze", *TINY, "--examples", "one.npz", "--out", "run"])
-    assert "warning: there are only 1 success examples" in capsys.readouterr().err
+    assert "warning: there is only 1 success example;" in capsys.readouterr().err
 
 
 def test_version():

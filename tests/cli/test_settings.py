@@ -125,6 +125,17 @@ def test_help_says_that_a_task_is_needed(argv, capsys):
     assert f"start. (default: {steps})" in out
 
 
+def test_help_says_what_d_is(capsys):
+    for argv in (["zigzag-maze"], ["zigzag-maze", "--method", "cnml"]):
+        with pytest.raises(SystemExit):
+            cli.main(["train", *argv, "--help"])
+        out = " ".join(capsys.readouterr().out.replace("│", " ").split())
+        assert "with the examples they are" in out
+        assert "data set D." in out
+        assert "Where those" not in out
+        assert "When those" not in out
+
+
 def test_help_names_the_flag_for_the_version(capsys):
     with pytest.raises(SystemExit):
         cli.main(["--help"])

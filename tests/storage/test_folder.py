@@ -94,7 +94,8 @@ def test_a_damaged_timing_file_is_put_aside(folder):
     told = resumed(folder)
     assert len(told) == 1
     assert "line 2 of" in told[0]
-    assert "renamed to timing.jsonl.damaged" in told[0]
+    assert "Nothing depends on it: the file is now timing.jsonl.damaged, and a new one begins" in told[0]
+    assert "Remove" not in told[0]
     assert [json.loads(line)["step"] for line in folder.timing_path.read_text().splitlines()] == [240]
     assert (folder.path / "timing.jsonl.damaged").read_text().endswith("noise\n")
 

@@ -5,7 +5,7 @@ import pytest
 
 import mural
 from mural.agent.sac import SAC
-from mural.training.settle import settled
+from mural.training.settle import findings, settled
 from tests.inputs.test_watching import Cells, Sledge
 from tests.training import small
 
@@ -33,6 +33,13 @@ def test_motion_is_seen_on_ice_and_after_a_resume(tmp_path):
     assert again.run.policy.motion
     assert again.config.sac.motion is None
     again.learn(240, progress=False)
+
+
+def test_where_gamma_comes_from_is_told():
+    asked, found = SAC(gamma=None, motion=False, waves=0), SAC(gamma=0.995, motion=False, waves=0)
+    assert list(findings(asked, found, 200)) == ["sac.gamma 0.995, from the length of an episode"]
+    assert list(findings(asked, found, None)) == ["sac.gamma 0.995, the default: the environment has no time limit"]
+    assert list(findings(found, found, None)) == []
 
 
 def test_a_run_that_goes_on_does_not_look_again(tmp_path, monkeypatch):

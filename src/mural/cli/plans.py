@@ -25,7 +25,7 @@ class SweepCost:
     preset: Literal["fast", "paper", "release"] = "fast"
     """fast: our networks. paper, release: theirs; then a lower bound, as their classifier was not measured."""
     cores: tuple[int, ...] = (2, 100, 1000)
-    """Tell the wall time on so many cores."""
+    """Print the wall time on each of these numbers of cores."""
     runs: tuple[Path, ...] = ()
     """Folders of runs whose speeds count too, beside those of all result files in results/."""
     json: bool = False

@@ -29,7 +29,8 @@ ORDINARY = (
 def doubts_about(spaces: Spaces, states: States, started: States, visited: States) -> Iterator[str]:
     """What looks like a mistake in examples [m, d], given whole observations of starts and random steps."""
     if len(states) < FEW:
-        yield f"there are only {len(states)} success examples; collect about 150, varied in all that does not matter"
+        count = "is only 1 success example" if len(states) == 1 else f"are only {len(states)} success examples"
+        yield f"there {count}; collect about 150, varied in all that does not matter"
     repeated = len(states) - len(np.unique(states, axis=0))
     if repeated:
         yield f"{repeated} of {len(states)} success examples ({repeated / len(states):.0%}) repeat others"

@@ -49,7 +49,7 @@ class MetaNML:
     outside_share: float = 1 / 3
     """Share of the query tasks that are drawn outside D."""
     proposal: proposals.Proposal = proposals.auto
-    """Where those come from."""
+    """Where the query tasks outside D are drawn."""
     query_class: int | None = None
     """Draw the query tasks inside D among its points with this label only; None: among all."""
     features: FeatureMap = identity

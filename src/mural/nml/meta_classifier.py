@@ -22,7 +22,7 @@ from mural.nml.proposals import Proposal, resolve
 from mural.nml.scoring import in_chunks, tracked
 from mural.nml.weights import Data, FeatureMap, identity
 
-AUTO_NEIGHBOUR = 10  # kernel_width="auto": the typical distance to the so-manieth nearest neighbour
+AUTO_NEIGHBOUR = 10  # kernel_width="auto": the typical distance to this nearest neighbour, the tenth
 SCORING_BYTES = 2**28
 
 

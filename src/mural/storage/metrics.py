@@ -32,6 +32,14 @@ class MetricsError(MuralError, ValueError):
     """A metrics file has something in it that is no row of metrics, or a row that cannot be written."""
 
 
+class DamagedLineError(MetricsError):
+    """A line of a metrics file is not what was written."""
+
+    def __init__(self, path: Path, number: int, line: bytes) -> None:
+        self.what = f"line {number} of {path} is damaged: {line[:40]!r}"
+        super().__init__(f"{self.what}. Remove that line, or start the run anew")
+
+
 class MetricsSpaceError(disk.OutOfSpaceError):
     """A row does not fit on the disk; the rows before it are intact."""
 
@@ -140,9 +148,7 @@ def _lines(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
         if isinstance(row, dict):
             found.append((line + b"\n", row))
         else:
-            raise MetricsError(
-                f"line {number} of {path} is damaged: {line[:40]!r}. Remove that line, or start the run anew"
-            )
+            raise DamagedLineError(path, number, line)
     return found
 
 

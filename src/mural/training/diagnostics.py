@@ -63,10 +63,11 @@ class Diagnostics:
         return None if term is None else float(np.mean(total.probability(term, parts, ends) >= SURE))
 
     def alarm(self, row: dict[str, Any]) -> dict[str, Any]:
-        """`alarm`: of late the learned return has risen by half, for good, and true success, below 0.5, has not.
+        """`alarm`: 1 if the learned return rose by half and stayed there, and true success, below 0.5, did not rise.
 
-        For good: each of the last five values is above all of the five before. A policy that explores finds bright
-        places and darkens them, up and down; one that has found a false success stays there.
+        It compares the last five evaluations with the five before; stayed means that each of the last is above all of
+        those before. A policy that explores finds bright places and darkens them, up and down; one that has found a
+        false success stays there.
         """
         if "eval/return" not in row or "eval/success" not in row:
             return {}

@@ -56,10 +56,10 @@ class Recorder:
         path = self.folder.timing_path
         try:
             metrics_file.truncate_after(path, step)
-        except metrics_file.MetricsError as error:
+        except metrics_file.DamagedLineError as error:
             aside = path.with_name(f"{path.name}.damaged")
             os.replace(path, aside)
-            self.say(f"{error}. It was renamed to {aside.name}, and a new one begins")
+            self.say(f"{error.what}. Nothing depends on it: the file is now {aside.name}, and a new one begins")
 
     def on_epoch(self, run: Run, row: Row) -> None:
         """Write the epoch's row. On a full disk it says so, and the training goes on."""

@@ -58,7 +58,7 @@ class Run:
         self.spec = find_method(config.method)
         loop, spaces = config.loop, world.spaces
         self.sac = settled(config.sac, world, found or {})
-        self.settled = tuple(findings(config.sac, self.sac))
+        self.settled = tuple(findings(config.sac, self.sac, world.horizon))
         problem = dataclasses.replace(world.problem, waves=self.sac.waves or 0)
         self.world = world = dataclasses.replace(world, problem=problem)
         self.program = compiled.Program(self.sac, config.terms, world.columns, config.terminations, self.spec.objective)

@@ -36,10 +36,11 @@ def found_by(config: SAC) -> dict[str, Any]:
     return {name: getattr(config, name) for name in OPEN}
 
 
-def findings(asked: SAC, found: SAC) -> Iterator[str]:
-    """What a run has found out, in words."""
+def findings(asked: SAC, found: SAC, horizon: int | None) -> Iterator[str]:
+    """What a run has found out, in words; `horizon` is the length of an episode, where that is known."""
     if asked.gamma is None:
-        yield f"sac.gamma {found.discount:.4g}, from the length of an episode"
+        why = "the default: the environment has no time limit" if horizon is None else "from the length of an episode"
+        yield f"sac.gamma {found.discount:.4g}, {why}"
     if asked.motion is None and found.motion:
         yield "sac.motion: the environment moves by itself, so the agent sees the change since the last observation too"
     if asked.waves is None and found.waves:

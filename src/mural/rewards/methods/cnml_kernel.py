@@ -32,7 +32,7 @@ class KernelCNML(NMLPart):
     """λ_dist: points further away count for less than a tenth. None: the usual distance between visited states and
     their tenth neighbours, measured anew every epoch."""
     negatives: PositiveInt = 2048
-    """Replay states in D."""
+    """Visited states that are counted in each epoch; with the examples they are the data set D."""
     positives: PositiveInt = 256
     """Examples in D, drawn with replacement; together as heavy as the replay states."""
     counts: bool = True

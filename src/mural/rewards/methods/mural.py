@@ -47,7 +47,8 @@ class NMLClassifier(NMLPart):
     step_size: NotNegativeFloat = 0.1
     """α of the inner gradient step (released code: 0.01)."""
     negatives: PositiveInt = 768
-    """Replay states in D (paper: 1024)."""
+    """Visited states that the classifier learns from in each epoch (paper: 1024); with the examples they are its data
+    set D."""
     positives: NotNegativeInt = 256
     """Examples in D, drawn with replacement (paper: 1024); together as heavy as the replay states. 0: none."""
     counts: bool = True
@@ -70,7 +71,8 @@ class NMLClassifier(NMLPart):
     adapt_points: PositiveInt | None = None
     """Points of D that a query adapts on (released code: 63). None: all."""
     support: Literal["epoch", "query"] = "epoch"
-    """When those are drawn: once per epoch, so that all its rewards are one function, or for every query (release)."""
+    """When the points that a query adapts on are drawn: once per epoch, so that all its rewards are one function, or
+    for every query (released code)."""
     outer_query_weight: NotNegativeFloat = 1.0
     """Factor on k_query in the outer loss (released code: ½)."""
     outer_points: PositiveInt | None = 64
@@ -78,7 +80,7 @@ class NMLClassifier(NMLPart):
     outside_share: Share = 1 / 3
     """Share of the query tasks that lie outside D (paper: 0)."""
     proposal: Literal["auto", "box", "pairs"] = "auto"
-    """Where those come from: the box around D, or lines through pairs of its points."""
+    """Where the query tasks outside D are drawn: in the box around D, or on lines through pairs of its points."""
     queries: Literal["data", "replay"] = "data"
     """Where the query tasks inside D come from: all of it (paper), or its replay states only (released code)."""
     learning_rate: PositiveFloat = 1e-3

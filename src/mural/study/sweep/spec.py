@@ -158,9 +158,7 @@ def plan(sweep: Sweep, only: str = "*", part: str = "1/1") -> list[Run]:
                     f"with variant {other.variant!r}: rename the variant"
                 )
     if not runs:
-        raise SpecError(
-            f"the sweep {sweep.name} has no runs: name tasks, methods and seeds in [sweep] or in a [[block]]"
-        )
+        raise SpecError(f"{sweep.name} has no runs: name tasks, methods and seeds in [sweep] or in a [[block]]")
     ordered = sorted(runs.values(), key=lambda run: run.seed)
     share, shares = numbers(part)
     chosen = [run for run in ordered[share - 1 :: shares] if fnmatchcase(run.name, only)]
