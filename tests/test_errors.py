@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import pickle
 import pkgutil
 import re
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 import mural
 from mural.errors import ArgumentError, MuralError, did_you_mean, nearest
 from mural.storage.disk import OutOfSpaceError
+from mural.storage.metrics import DamagedLineError
 from mural.tasks import MissingExtraError
+from mural.typed import UnknownSettingError
 
 WORKERS = ("__main__", "peers")  # what runs when it is imported, and what needs the packages of others
 
@@ -33,6 +36,12 @@ def test_every_error_of_the_package_is_a_mural_error():
     assert len(found) > 35
     assert [thing for thing in found if not issubclass(thing, MuralError)] == []
     assert mural.MuralError is MuralError
+
+
+@pytest.mark.parametrize("error", [UnknownSettingError("sac.x", "known are sac"), DamagedLineError("line 2 of a")])
+def test_errors_come_back_from_other_processes(error):
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
 
 
 def test_errors_are_still_what_python_calls_them():

@@ -29,8 +29,11 @@ class UnknownSettingError(ConfigError):
     """There is no setting of this name."""
 
     def __init__(self, name: str, hint: str) -> None:
-        super().__init__(f"there is no setting {name}; {hint}")
-        self.name = name
+        super().__init__(name, hint)  # what it can be made again from, in another process
+        self.name, self.hint = name, hint
+
+    def __str__(self) -> str:
+        return f"there is no setting {self.name}; {self.hint}"
 
 
 def table(value: Any, name: str) -> Mapping[str, Any]:

@@ -35,9 +35,12 @@ class MetricsError(MuralError, ValueError):
 class DamagedLineError(MetricsError):
     """A line of a metrics file is not what was written."""
 
-    def __init__(self, path: Path, number: int, line: bytes) -> None:
-        self.what = f"line {number} of {path} is damaged: {line[:40]!r}"
-        super().__init__(f"{self.what}. Remove that line, or start the run anew")
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+    def __str__(self) -> str:
+        return f"{self.what}. Remove that line, or start the run anew"
 
 
 class MetricsSpaceError(disk.OutOfSpaceError):
@@ -148,7 +151,7 @@ def _lines(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
         if isinstance(row, dict):
             found.append((line + b"\n", row))
         else:
-            raise DamagedLineError(path, number, line)
+            raise DamagedLineError(f"line {number} of {path} is damaged: {line[:40]!r}")
     return found
 
 
