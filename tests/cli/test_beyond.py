@@ -12,11 +12,11 @@ import pytest
 from tests.cli.calls import failing
 
 from mural import cli
-from mural.cli.settings import leaves
 from mural.rewards import METHODS
 from mural.settings import presets
 from mural.settings.config import to_dict
 from mural.storage import checkpoint, metrics
+from mural.typed import leaves
 
 TINY = [  # actions are random all the time: nothing is learned, so nothing is compiled
     "--steps", "100000", "--loop.random-steps", "100000", "--loop.epoch-steps", "100", "--loop.replay-size", "100000",
