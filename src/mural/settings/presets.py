@@ -132,12 +132,7 @@ RULES: tuple[Rule, ...] = (
         "vice-count",
         PAPER,
     ),
-    Rule(
-        {"reward.classifier_scale": 0.25},
-        "paper, tables of the mazes and of the ant",
-        method="vice-count",
-        preset=PAPER,
-    ),
+    Rule({"reward.classifier_scale": 0.25}, "paper, tables of the mazes and of the ant", method="vice-count"),
     Rule(
         {"reward.bonus_scale": 5.0},
         "paper, table of Sawyer door opening: RND reward scale",
@@ -235,8 +230,6 @@ RULES: tuple[Rule, ...] = (
         preset="fast",
     ),
     Rule({"reward.bonus.steps": 100}, "ours: a tenth of the updates", method="icm", preset="fast"),
-    Rule({"reward.classifier_scale": 1.0}, TUNING, method="vice-count", preset="fast"),
-    Rule({"reward.bonus_scale": 5.0}, TUNING, method="vice-rnd", preset="fast"),
     Rule({"reward.distance.steps": 250}, TUNING, method="ddl", preset="fast"),
     Rule({"reward.scale": 10.0}, TUNING, "sawyer-*|hand-reposition", "sac-distance", "fast"),
     *(Rule({"steps": steps}, "ours: a budget", task, preset="fast") for task, steps in BUDGETS.items()),
