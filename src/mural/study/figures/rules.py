@@ -31,7 +31,8 @@ def rules(ask: Ask) -> Drawn:
             data.setdefault(task, {})[rule] = gap.plain()
     axis.set_yticks([-i for i in range(len(RULES))], RULES)
     axis.set(xlabel="success lost", xlim=(-1.05, 1.05))
-    figure.legend(loc="outside upper center", ncols=2, frameon=False)
+    if any(axis.get_legend_handles_labels()[0] for axis in figure.axes):  # there are ablations
+        figure.legend(loc="outside upper center", ncols=2, frameon=False)
     said = "; ".join(
         f"{task}: " + ", ".join(f"{rule} {gap['value']:+.2f}" for rule, gap in of.items())  # type: ignore[index]
         for task, of in data.items()
