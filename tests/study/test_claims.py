@@ -150,6 +150,12 @@ def test_nowhere_behind_l2_and_ahead_of_novelty(world):
     assert verdicts(world, "distance", "novelty") == [FAILS, FAILS]
 
 
+def test_not_behind_is_undecided_where_the_interval_has_the_margin_inside(world):
+    everywhere(world, "mural", success=(0.8, 0.9, 0.95))
+    everywhere(world, "sac-distance", success=(1.0, 1.0, 1.0))
+    assert world("distance").verdict == UNDECIDED
+
+
 def explored(world, method, coverage):
     for task in ("zigzag-maze", "spiral-maze"):
         world.runs("mazes", *seeds(task, method, curves={"coverage": [[50_000, coverage]]}))

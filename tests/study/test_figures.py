@@ -247,3 +247,16 @@ def test_every_label_of_the_paper_has_a_figure():
         assert not find(f"fig:{label}").ours
     named = {name for entry in FIGURES if not entry.ours for name in (entry.name, *entry.covers)}
     assert named == set(PAPER_LABELS)
+
+
+def test_a_figure_that_cannot_be_made_does_not_stop_the_others(tmp_path, monkeypatch, capsys):
+    def made(name, ask, out):
+        if name == "visitations":
+            raise visits.ShortReplayError("the replay has lost its first steps")
+        return Drawn(Figure(), {}, "drawn"), []
+
+    monkeypatch.setattr(figures, "make", made)
+    main(["figure", "all", "--out", str(tmp_path)])
+    said = capsys.readouterr().out
+    assert "fig:visitations: the replay has lost its first steps" in said
+    assert f"{len(FIGURES) - 1} of {len(FIGURES)} figures made" in said

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -61,3 +62,22 @@ def test_a_node_with_other_packages_is_refused(tmp_path):
     (tmp_path / "flag").touch()  # and a sweep that was stopped starts nothing
     assert cluster.work(job(run), str(tmp_path / "flag"), {}) == cluster.STOPPED
     assert not run.folder.exists()
+
+
+def test_what_ray_says_of_a_lost_task_is_kept():
+    """Its first line, before the advice; of an error in a worker the last one, below the traceback."""
+    errors = pytest.importorskip("ray").exceptions
+
+    def told(error):
+        def get(one):
+            raise error
+
+        return cluster.exit_code(SimpleNamespace(get=get, exceptions=errors), None)
+
+    assert told(errors.OutOfMemoryError("The node ran out of memory.\nRefer to the documentation.")) == (
+        1,
+        "Ray: The node ran out of memory.",
+    )
+    other = errors.RayTaskError("work", "Traceback\nClusterError: a node has other packages", ValueError("x"))
+    assert told(other) == (1, "Ray: ClusterError: a node has other packages")
+    assert cluster.exit_code(SimpleNamespace(get=lambda one: 3, exceptions=errors), None) == (3, "")

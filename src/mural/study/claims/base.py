@@ -109,8 +109,10 @@ def decided(holds: bool) -> Verdict:
 
 
 def above(estimate: Estimate | None, margin: float, worth: float = 0.0) -> Verdict:
-    """Whether a number is above a margin, by its interval: undecided if that has the margin inside, and goes further
-    beyond it than what is `worth` naming."""
+    """Whether a number is above a margin, by its interval: undecided if that has the margin inside.
+
+    An interval that goes beyond the margin by no more than what is `worth` naming says no.
+    """
     if estimate is None:
         return Verdict.OPEN
     if estimate.low > margin:
@@ -120,14 +122,8 @@ def above(estimate: Estimate | None, margin: float, worth: float = 0.0) -> Verdi
 
 def between(estimate: Estimate | None, low: float, high: float) -> Verdict:
     """Whether a number is above one margin and not above another."""
-    tests = {"above": above(estimate, low), "below": opposite(above(estimate, high))}
-    return (
-        Verdict.FAILS
-        if Verdict.FAILS in tests.values()
-        else Verdict.UNDECIDED
-        if Verdict.UNDECIDED in tests.values()
-        else all_of(tests)
-    )
+    found = (above(estimate, low), opposite(above(estimate, high)))
+    return next((one for one in (Verdict.OPEN, Verdict.FAILS, Verdict.UNDECIDED) if one in found), Verdict.HOLDS)
 
 
 def opposite(verdict: Verdict) -> Verdict:
@@ -135,22 +131,26 @@ def opposite(verdict: Verdict) -> Verdict:
     return {Verdict.HOLDS: Verdict.FAILS, Verdict.FAILS: Verdict.HOLDS}.get(verdict, verdict)
 
 
-def better(evidence: Evidence, ours: Group, theirs: Group, margin: float = 0.0) -> tuple[Verdict, Estimate | None]:
+def better(
+    evidence: Evidence, ours: Group, theirs: Group, margin: float = 0.0, worth: float = WORTH
+) -> tuple[Verdict, Estimate | None]:
     """Whether the difference in success is above `margin`; open if there are too few runs."""
     first, second = evidence.success(ours), evidence.success(theirs)
     if not first or not second:
         return Verdict.OPEN, None
     gap = statistics.difference({ours.task: first}, {theirs.task: second})
-    return above(gap, margin, WORTH), gap
+    return above(gap, margin, worth), gap
 
 
-def versus(evidence: Evidence, pairs: Sequence[tuple[Group, Group]], margin: float = 0.0) -> Finding:
+def versus(
+    evidence: Evidence, pairs: Sequence[tuple[Group, Group]], margin: float = 0.0, worth: float = WORTH
+) -> Finding:
     """Ours against theirs, pair by pair: the difference in success with its interval."""
     tests: dict[str, Verdict] = {}
     told = []
     for ours, theirs in pairs:
         name = f"{theirs.label} on {ours.task}"
-        tests[name], gap = better(evidence, ours, theirs, margin)
+        tests[name], gap = better(evidence, ours, theirs, margin, worth)
         told.append(f"{name}: not yet run" if gap is None else f"{name}: {signed(gap)}")
     known = any(test != Verdict.OPEN for test in tests.values())
     head = f"success of {pairs[0][0].label} minus that of " if known else ""

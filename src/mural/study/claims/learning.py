@@ -61,7 +61,7 @@ def beats(task: str) -> Callable[[Evidence], Finding]:
 
 def not_behind_distance(evidence: Evidence) -> Finding:
     """Nowhere clearly below SAC on the L2 distance: the interval stays above −0.1."""
-    return versus(evidence, [(group(task), group(task, "sac-distance")) for task in HOME], margin=-0.1)
+    return versus(evidence, [(group(task), group(task, "sac-distance")) for task in HOME], margin=-0.1, worth=0.0)
 
 
 def sooner(rival: str) -> Callable[[Evidence], Finding]:

@@ -9,7 +9,7 @@ from mural import zoo
 from mural.rewards import find_method
 from mural.study import statistics
 from mural.study.pages.strip import PICTURE, shown
-from mural.study.runs import COMPARISON, Result, Runs, Where, available, minutes_to_solved, success
+from mural.study.runs import COMPARISON, MINIMUM, Result, Runs, Where, available, minutes_to_solved, success
 from mural.study.statistics import NEVER, Estimate
 from mural.study.tables import markdown
 from mural.study.zoo import everything
@@ -80,7 +80,7 @@ def told(task: str, runs: Sequence[Result] | None) -> str:
     if not runs:
         return OPEN
     estimate = reached(task, runs)
-    return f"{estimate.value:.2f} (1 seed)" if len(runs) == 1 else f"{estimate.text()}"
+    return f"{estimate.value:.2f} ({span([len(runs)])})" if len(runs) < MINIMUM else estimate.text()
 
 
 def times(task: str, runs: Sequence[Result] | None) -> str:
