@@ -140,3 +140,23 @@ def test_padding_changes_nothing():
         plain = ask(meta.MetaNML(), params, data, queries, width, **options)
         padded = ask(meta.MetaNML(), params, far, queries, width, **options)
         np.testing.assert_allclose(plain, padded, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("fan_in", "fan_out"), [(2, 12), (12, 2), (12, 12), (3, 3)])
+@pytest.mark.parametrize("points", [1, 40])
+def test_the_gradient_of_the_data_by_either_order_of_products(fan_in, fan_out, points):
+    """Against the sum as it is written, value and derivative: narrow and wide layers, few and many activations."""
+    rng = np.random.default_rng(fan_in * fan_out + points)
+    shapes = ((3, 2, points, fan_in), (30, fan_in), (30, fan_out), (3, 30))
+    args = [jnp.asarray(rng.normal(size=shape).astype(np.float32)) for shape in shapes]
+
+    def as_written(a, activations, errors, weights):
+        similar = jnp.einsum("qloi,ni->qlon", a, activations) + 1
+        return jnp.einsum("qn,qlon,nf->qlof", weights, similar, errors)
+
+    def both(function):
+        total = jax.grad(lambda *args: jnp.sum(jnp.sin(function(*args))), argnums=(0, 1, 2, 3))
+        return jax.jit(lambda *args: (function(*args), *total(*args)))(*args)
+
+    for found, expected in zip(both(closed_form.data_gradient), both(as_written), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)

@@ -25,7 +25,7 @@ def problem(dtype=np.float32, n=N, seed=0):
 
 
 loss = jax.jit(meta.meta_loss, static_argnums=1)
-inner_weights = jax.jit(meta.inner_weights, static_argnums=0)
+in_batch = jax.jit(meta.inner_query_weights, static_argnums=(0, 1))
 
 
 @partial(jax.jit, static_argnums=1)
@@ -161,19 +161,27 @@ def test_query_by_luck_has_the_chance_and_weight_of_any_point(padding):
     """Off, the query is in a batch of 6 out of 12 half of the time and counts double; padding plays no part."""
     _, data, _ = problem()
     data = Data(*(jnp.asarray(np.pad(a, [(0, padding), (0, 0)][: a.ndim])) for a in data))
-    many = jnp.zeros((2000, D))
     config = MetaNML(query_weight=3.0, query_in_every_batch=False)
     batch = jax.jit(meta.subset, static_argnums=1)(data, 6, key=jax.random.key(1))
-    weights = inner_weights(config, many, batch, data, WIDTH, key=jax.random.key(0))
-    there = np.asarray(weights.query) > 0
+    weights = np.asarray(in_batch(config, 2000, batch, data, key=jax.random.key(0)))
+    there = weights > 0
     assert abs(there.mean() - 0.5) < 4 * 0.5 / np.sqrt(len(there))
-    counts = np.asarray(batch.represents) * np.exp(-2.3 / WIDTH * np.linalg.norm(batch.x, axis=1))
-    np.testing.assert_allclose(weights.query[there], 6 / (6 + counts.sum()), rtol=1e-5)
-    np.testing.assert_allclose(weights.data.sum(1) + weights.query, 1, rtol=1e-5)
-    always = inner_weights(replace(config, query_in_every_batch=True), many, batch, data, WIDTH, key=jax.random.key(0))
-    np.testing.assert_allclose(always.query, 3 / (3 + counts.sum()), rtol=1e-5)
-    with_all_of_d = inner_weights(config, many, data, data, WIDTH, key=jax.random.key(0))
-    assert (np.asarray(with_all_of_d.query) == np.asarray(with_all_of_d.query)[0]).all()
+    np.testing.assert_allclose(weights[there], 6, rtol=1e-5)
+    always = in_batch(replace(config, query_in_every_batch=True), 2000, batch, data, key=jax.random.key(0))
+    np.testing.assert_array_equal(always, 3)
+    np.testing.assert_array_equal(in_batch(config, 2000, data, data, key=jax.random.key(0)), 3)
+
+
+def test_many_queries_are_answered_as_a_few_are():
+    """Two whole groups of queries and a rest, against each group by itself; and a function of more than one column."""
+    params, data, _ = problem()
+    many = jnp.asarray(np.random.default_rng(5).normal(size=(2 * meta.ABREAST + 7, D)).astype(np.float32))
+    ask = jax.jit(meta.log_likelihoods, static_argnums=0)
+    found = ask(FULL, params, data, many, WIDTH, key=jax.random.key(0))
+    parts = [ask(FULL, params, data, some, WIDTH, key=jax.random.key(0)) for some in jnp.array_split(many, 7)]
+    np.testing.assert_allclose(found, np.concatenate(parts), rtol=1e-4, atol=1e-5)
+    doubled = meta.in_groups(lambda rows: rows[0] + rows[1], (many, many), 100)
+    np.testing.assert_array_equal(doubled, 2 * many)
 
 
 def test_each_trick_changes_the_loss():

@@ -6,8 +6,10 @@ layer after one step of size α, applied to an activation a, is therefore
     z′ = a W + b − α [ Σᵢ ωᵢ (a·aᵢ + 1) δᵢ  +  ω_q (a·a_q + 1) δ_q(y) ],
 
 exactly, with aᵢ, δᵢ the activations and errors of D at θ. Those are computed once and shared; per query remain a
-few matrix products. The error of the query depends on its label only through p − e_y at the output, which lies in
-the (k−1)-dimensional space of vectors that sum to zero: k−1 backward passes serve all k labels (one, for k = 2).
+few matrix products, in the order that is cheaper: (a aᵢᵀ) δᵢ never forms the gradient of W; a (aᵢᵀ δᵢ) does, which
+pays where a layer is narrow and many activations ask for the same gradient, as in meta-training. The error of the
+query depends on its label only through p − e_y at the output, which lies in the (k−1)-dimensional space of vectors
+that sum to zero: k−1 backward passes serve all k labels (one, for k = 2).
 """
 
 from __future__ import annotations
@@ -66,17 +68,36 @@ def adapted_logits(
     step_size: Array | float,
 ) -> Array:
     """Logits [q, k, o, k] at `points` [q, o, d] of the network adapted to (query q, label y), for every q and y."""
-    w_data, w_query = weights.data[:, None, None, :], weights.query[:, None, None]
+    w_query = weights.query[:, None, None]
     a = points[:, None]  # [q, 1, o, d]: the input is the same for every label; layers above split
     for i, layer in enumerate(params):
-        similarity = (a @ support.activations[i].T + 1) * w_data
+        by_data = data_gradient(a, support.activations[i], support.errors[i], weights.data)
         to_query = (jnp.einsum("qlod,qd->qlo", a, queries.activations[i]) + 1) * w_query
-        z = mlp.affine(a, layer) - step_size * (similarity @ support.errors[i])
+        z = mlp.affine(a, layer) - step_size * by_data
         for c in range(queries.coefficients.shape[-1]):
             size = step_size * to_query * queries.coefficients[:, :, None, c]  # [q, k, o]
             z = z - size[..., None] * queries.basis[i][:, None, None, c]
         a = jax.nn.relu(z)
     return z
+
+
+def data_gradient(a: Array, activations: Array, errors: Array, weights: Array) -> Array:
+    """Σᵢ ωᵢ (a·aᵢ + 1) δᵢ [q, l, o, fan_out] at activations a [q, l, o, fan_in], with the weights ω [q, n]."""
+    (q, labels, points, fan_in), (n, fan_out) = a.shape, errors.shape
+    asked = labels * points
+    a = a.reshape(q, asked, fan_in)
+    if (asked + n) * fan_in * fan_out < asked * n * (fan_in + fan_out) / 2:  # /2: one large product beats q small ones
+        if fan_in < fan_out:
+            of_w = ((weights[:, None] * activations.T[None]).reshape(-1, n) @ errors).reshape(q, fan_in, fan_out)
+            found = a @ of_w
+        else:
+            of_w = ((weights[:, None] * errors.T[None]).reshape(-1, n) @ activations).reshape(q, fan_out, fan_in)
+            found = jnp.einsum("qpi,qoi->qpo", a, of_w)
+        found = found + (weights @ errors)[:, None]
+    else:
+        similarity = (a.reshape(-1, fan_in) @ activations.T + 1).reshape(q, asked, n) * weights[:, None]
+        found = similarity.reshape(-1, n) @ errors
+    return found.reshape(q, labels, points, fan_out)
 
 
 def log_likelihoods(

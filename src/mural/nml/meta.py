@@ -10,8 +10,10 @@ tricks are `query_in_every_batch`, `kernel_width` (∞: off) and calling `epoch`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +26,7 @@ from mural.nml.mlp import Params
 from mural.nml.weights import Data, FeatureMap, Weights, identity, query_weights, subset
 
 OWN = 16  # queries with batches of their own that are put to the network at once
+ABREAST = 256  # queries with one batch: what is computed for them stays in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -66,16 +69,14 @@ def init(sizes: tuple[int, ...], *, key: Array) -> Fit:
     return descent.start(mlp.init(sizes, key=key))
 
 
-def inner_weights(
-    config: MetaNML, queries: Array, batch: Data, data: Data, kernel_width: Array | float, *, key: Array
-) -> Weights:
-    """Weights of the inner loss: the query always counts, or only when the luck of the batch includes it."""
-    weight: Array | float = config.query_weight
-    if not config.query_in_every_batch and batch.x.shape[0] < data.x.shape[0]:
-        # Drawn like any other point, it is in a batch with probability size/n, and stands for n/size like all in it.
-        share = jnp.sum(batch.represents > 0) / jnp.sum(data.represents > 0)
-        weight = jnp.where(jax.random.bernoulli(key, share, queries.shape[:1]), weight / share, 0.0)
-    return query_weights(queries, batch, kernel_width=kernel_width, query_weight=weight, features=config.features)
+def inner_query_weights(config: MetaNML, count: int, batch: Data, data: Data, *, key: Array) -> Array:
+    """k_query of each query [count] in the inner loss: always, or only when the luck of the batch includes it."""
+    weight = jnp.full(count, config.query_weight, batch.x.dtype)
+    if config.query_in_every_batch or batch.x.shape[0] == data.x.shape[0]:
+        return weight
+    # Drawn like any other point, it is in a batch with probability size/n, and stands for n/size like all in it.
+    share = jnp.sum(batch.represents > 0) / jnp.sum(data.represents > 0)
+    return jnp.where(jax.random.bernoulli(key, share, (count,)), weight / share, 0.0)
 
 
 def meta_loss(
@@ -84,9 +85,10 @@ def meta_loss(
     """The meta-training loss, averaged over the queries [q, d] with all k labels each."""
     key_batch, key_luck, key_outer = jax.random.split(key, 3)
     batch = subset(data, config.train_points, key=key_batch)
-    inner = inner_weights(config, queries, batch, data, kernel_width, key=key_luck)
-    weight = config.outer_query * config.query_weight
-    outer = query_weights(queries, data, kernel_width=kernel_width, query_weight=weight, features=config.features)
+    weigh = partial(query_weights, kernel_width=kernel_width, features=config.features)
+    k_inner = inner_query_weights(config, queries.shape[0], batch, data, key=key_luck)
+    inner = weigh(queries, batch, query_weight=k_inner)
+    outer = weigh(queries, data, query_weight=config.outer_query * config.query_weight)
     points, labels, w_points = outer_sample(outer, data, config.outer_points, key=key_outer)
     points = jnp.concatenate([points, queries[:, None, :]], axis=1)  # [q, o + 1, d]
     if config.steps == 1:
@@ -191,16 +193,38 @@ def log_likelihoods(
     """
     key_batch, key_luck = jax.random.split(key)
     batch = subset(data, config.adapt_points, key=key_batch)
-    weights = inner_weights(config, queries, batch, data, kernel_width, key=key_luck)
+    k_query = inner_query_weights(config, queries.shape[0], batch, data, key=key_luck)
     low, high = proposals.reach(data)
-    queries = jnp.clip(queries, low[None, :], high[None, :])
-    if config.steps == 1:
-        support = closed_form.support(params, batch)
-        return closed_form.log_likelihoods(params, support, queries, weights, config.step_size)
-    logits = adaptation.adapted_logits(
-        params, batch, queries, weights, queries[:, None, :], config.step_size, config.steps
-    )
-    return jnp.diagonal(jax.nn.log_softmax(logits[:, :, 0]), axis1=1, axis2=2)
+    support = closed_form.support(params, batch)
+
+    def some(asked: tuple[Array, Array]) -> Array:
+        queries, weight = asked
+        weights = query_weights(
+            queries, batch, kernel_width=kernel_width, query_weight=weight, features=config.features
+        )
+        queries = jnp.clip(queries, low[None, :], high[None, :])
+        if config.steps == 1:
+            return closed_form.log_likelihoods(params, support, queries, weights, config.step_size)
+        logits = adaptation.adapted_logits(
+            params, batch, queries, weights, queries[:, None, :], config.step_size, config.steps
+        )
+        return jnp.diagonal(jax.nn.log_softmax(logits[:, :, 0]), axis1=1, axis2=2)
+
+    return in_groups(some, (queries, k_query), ABREAST)
+
+
+def in_groups(function: Callable[[Any], Array], rows: Any, size: int) -> Array:
+    """`function` of rows [n, …], for `size` of them at a time where there are more."""
+    n = jax.tree.leaves(rows)[0].shape[0]
+    if n <= size:
+        return function(rows)
+    whole = n // size * size
+    groups = jax.tree.map(lambda c: c[:whole].reshape(-1, size, *c.shape[1:]), rows)
+    found = jax.lax.map(function, groups)
+    found = found.reshape(whole, *found.shape[2:])
+    if whole == n:
+        return found
+    return jnp.concatenate([found, function(jax.tree.map(lambda c: c[whole:], rows))])
 
 
 def own_log_likelihoods(

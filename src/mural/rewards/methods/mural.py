@@ -23,6 +23,8 @@ from mural.nml.weights import Data, identity, subset
 from mural.rewards import dataset
 from mural.rewards.base import Experience, Info, NMLPart, Problem, Term, register_method
 
+REPORTED = 256  # visited states that the report of an epoch is about
+
 
 class NMLState(NamedTuple):
     """The classifier between two epochs."""
@@ -145,7 +147,7 @@ class NMLClassifier(NMLPart):
         support = _subset(data, None if self._whole else self.adapt_points, key=keys[3])
         after = NMLState(network, support, width, state.epochs + 1)
         report = {"loss": jnp.mean(info["loss"]), "represents": jnp.max(data.represents)}
-        report |= _report(self, after, jnp.asarray(problem.examples), experience.states(512, keys[4]))
+        report |= _report(self, after, jnp.asarray(problem.examples), experience.states(REPORTED, keys[4]))
         return after, report
 
     def _train(self, network: Fit, data: Data, width: Array, count: int, *, key: Array) -> tuple[Fit, Info]:
@@ -175,23 +177,21 @@ _subset = partial(jax.jit, static_argnums=1)(subset)
 
 @partial(jax.jit, static_argnums=0)
 def _report(part: NMLClassifier, state: NMLState, examples: Array, states: Array) -> Info:
-    """How sure the classifier is of the examples and of visited states, and how much of that is adaptation."""
-    p = part.probability(state, states)
+    """How sure the classifier is of the examples and of visited states, how much of that is adaptation, and how far it
+    is from CNML by kernel counts on the same points: mean |p_meta-NML − p_kernel|."""
     beyond = jnp.roll(states, 1, axis=0) + jnp.roll(states, 2, axis=0) - states
-    return {
-        "kernel_gap": kernel_gap(part, state, states),
-        "kernel_gap_beyond": kernel_gap(part, state, beyond),
-        "p_examples": jnp.mean(part.probability(state, examples)) if examples.shape[0] else jnp.float32(jnp.nan),
-        "p_replay": jnp.mean(p),
-        "adaptation": jnp.mean(jnp.abs(p - part.prior(state, states))),
-    }
-
-
-def kernel_gap(part: NMLClassifier, state: NMLState, states: Array) -> Array:
-    """mean |p_meta-NML − p_kernel|: how far the network is from CNML by kernel counts on the same points."""
+    n, asked = states.shape[0], jnp.concatenate([states, beyond, examples])
+    p = part.probability(state, asked)
     support = state.support._replace(x=state.support.x[:, : states.shape[1]])  # without waves
-    counted = jax.nn.softmax(kernel.log_likelihoods(support, states, state.kernel_width))[:, 1]
-    return jnp.mean(jnp.abs(part.probability(state, states) - counted))
+    counted = jax.nn.softmax(kernel.log_likelihoods(support, asked[: 2 * n], state.kernel_width))[:, 1]
+    gap = jnp.abs(p[: 2 * n] - counted)
+    return {
+        "kernel_gap": jnp.mean(gap[:n]),
+        "kernel_gap_beyond": jnp.mean(gap[n:]),
+        "p_examples": jnp.mean(p[2 * n :]) if examples.shape[0] else jnp.float32(jnp.nan),
+        "p_replay": jnp.mean(p[:n]),
+        "adaptation": jnp.mean(jnp.abs(p[:n] - part.prior(state, states))),
+    }
 
 
 @register_method("mural")
