@@ -69,7 +69,7 @@ def filled(tmp_path_factory):
 @pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b"rubbish" * 99, lambda b: b[:-9]])
 def test_damaged_entries_are_compiled_again_and_mended(filled, damage):
     setting, first = filled
-    (entry,) = Path(first["folder"]).glob("jit_init-*-cache")
+    (entry,) = Path(first["folder"]).glob("jit__start-*-cache")
     size = entry.stat().st_size
     entry.write_bytes(damage(entry.read_bytes()))
     again = compute(setting)

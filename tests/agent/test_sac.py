@@ -19,7 +19,7 @@ from mural.agent.sac import SAC
 CONFIG = SAC(hidden=(8, 8), batch_size=6, learning_rate=1e-3, tau=0.1)
 OBS, ACTIONS = 3, 2
 
-init = partial(jax.jit, static_argnums=(0, 1, 2))(sac.init)
+init = sac.init
 act = jax.jit(sac.act)
 update = partial(jax.jit, static_argnames=("config", "objective"))(sac.update)
 td_loss = partial(jax.jit, static_argnums=1)(sac.td_loss)

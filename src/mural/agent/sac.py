@@ -128,14 +128,17 @@ class Objective(Protocol):
         """What a termination means to these critics where the run asks for `asked`."""
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))  # one compilation instead of thirty
 def init(config: SAC, obs_size: int, action_size: int, *, key: Array) -> SACState:
     """Fresh networks; the targets start equal to the critics."""
     key_policy, key_1, key_2 = jax.random.split(key, 3)
     inputs = views.inputs(obs_size, *config.sees)
     policy = mlp.init((inputs, *config.hidden, 2 * action_size), key=key_policy)
     sizes = (inputs + action_size, *config.hidden, 1)
-    critics = mlp.init(sizes, key=key_1), mlp.init(sizes, key=key_2)
+    return _start(config, obs_size, policy, (mlp.init(sizes, key=key_1), mlp.init(sizes, key=key_2)))
+
+
+@partial(jax.jit, static_argnums=(0, 1))  # one compilation instead of thirty
+def _start(config: SAC, obs_size: int, policy: Params, critics: Critics) -> SACState:
     targets = jax.tree.map(jnp.copy, critics)
     average = jax.tree.map(jnp.copy, policy) if config.averaging < 1 else ()
     log_temperature = jnp.log(jnp.asarray(config.initial_temperature, jnp.float32))

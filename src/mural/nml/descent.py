@@ -24,7 +24,10 @@ class Fit(NamedTuple):
 
 def start(params: Any) -> Fit:
     """Fresh moments."""
-    return Fit(params, ADAM.init(params))
+    return Fit(params, _moments(params))
+
+
+_moments = jax.jit(ADAM.init)
 
 
 def step(fit: Fit, gradient: Any, learning_rate: Array | float, weight_decay: float = 0.0) -> Fit:

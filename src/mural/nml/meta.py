@@ -63,7 +63,6 @@ class MetaNML:
     """Adam steps per meta-epoch."""
 
 
-@partial(jax.jit, static_argnums=0)
 def init(sizes: tuple[int, ...], *, key: Array) -> Fit:
     """A fresh network of layer widths `sizes` = (inputs, hidden…, classes)."""
     return descent.start(mlp.init(sizes, key=key))

@@ -22,7 +22,7 @@ from tests.rewards.methods.test_vice import forward
 SMALL = SAC(hidden=(32,), learning_rate=3e-3, gamma=0.9, tau=0.05)
 SCALE = 50.0  # the recorded observations are serial numbers
 
-init = partial(jax.jit, static_argnums=(0, 1, 2))(sac.init)
+init = sac.init
 act = jax.jit(sac.act)
 odds_of = partial(jax.jit, static_argnums=0)(rce.odds_ahead)
 updates = partial(jax.jit, static_argnums=(0, 4, 5))(sac.updates)
