@@ -12,28 +12,58 @@ import pytest
 from mural import cli
 from mural.study.sweep import cluster
 from mural.study.sweep.attempt import job
-from tests.study.sweep.tiny import plan
+from mural.study.sweep.board import Board
+from tests.study.sweep.tiny import STEPS, plan
 
 ROOT = Path(__file__).parents[3]
 
 
-def test_a_lost_node_changes_nothing(tmp_path):
-    """In a process of its own, as Ray reads its settings once."""
+def test_neither_ctrl_c_nor_a_lost_node_changes_anything(tmp_path):
+    """One run is interrupted, resumed, and resumed elsewhere; in a process of its own, as Ray reads settings once."""
     pytest.importorskip("ray")
     env = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
     words = [sys.executable, "-W", "ignore", "-m", "tests.study.sweep.rehearsal", str(tmp_path)]
     done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
-    assert found["done"] == ["zigzag-maze-sac-distance-3"]
-    first, *others = found["nodes"]
-    assert first == found["killed"]
+    left = found["interrupted"]
+    assert (left["code"], left["said"]) == (130, "stopped; the same command goes on"), done.stdout
+    assert (left["left"], left["state"]) == (None, "half done")
+    assert 60 <= left["step"] == left["saved"] < STEPS  # it was stopped gently
+    assert left["files"] == ["zigzag-maze-sac-distance-3", "zigzag-maze-sac-distance-3.log"]
+
+    assert (found["code"], found["state"]) == (0, "done"), done.stdout
+    _, second, *others = found["nodes"]
+    assert second == found["killed"]
     assert others
     assert found["killed"] not in others
-    assert found["resumed"] == [False, *[True] * len(others)]
+    assert found["resumed"] == [False, True, *[True] * len(others)]
     assert found["evaluations"] == 19
     assert found["same metrics"]
     assert found["same curves"]
+
+
+def test_ctrl_c_before_anything_has_begun(tmp_path):
+    """Nothing is to be saved; what waits is taken back."""
+    (run,) = plan(tmp_path / "new")
+    taken, waited = [], []
+    ray = SimpleNamespace(cancel=taken.append, wait=lambda ones, **rest: waited.extend(ones))
+    cluster.stop(ray, {"one": run}, run.folder.parent / "flag", Board(1))
+    assert (taken, waited) == (["one"], ["one"])
+    assert list(run.folder.parent.iterdir()) == []
+
+
+def test_a_task_that_ray_cancels_lets_its_process_save(tmp_path, monkeypatch):
+    """It may have begun after the sweep's last look at it."""
+
+    def cancelled(seconds):
+        raise KeyboardInterrupt
+
+    script = "import signal; signal.signal(signal.SIGINT, lambda *_: exit(7)); print(flush=True); signal.pause()"
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        monkeypatch.setattr(cluster, "time", SimpleNamespace(sleep=cancelled))
+        assert cluster.attend(process, str(tmp_path / "no flag")) == 7
 
 
 def test_without_ray_it_says_what_to_install(monkeypatch, capsys, tmp_path):

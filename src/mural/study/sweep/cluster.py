@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import time
 import uuid
 from collections import Counter
@@ -69,6 +70,7 @@ def sweep(runs: Sequence[Run], address: str, board: Board) -> Outcome:
                 board.refresh(len(pending) - len(board.lines))
         except KeyboardInterrupt:
             outcome.stopped = True
+            tell_starts(pending.values(), starts, board)
             stop(ray, pending, flag, board)
     return outcome
 
@@ -105,15 +107,23 @@ def work(task: Job, flag: str, about: Mapping[str, str]) -> int:
     if different:
         raise ClusterError(f"a node has other packages than the sweep: {'; '.join(different)}. Install the same on all")
     deadline = time.monotonic() + TAKEN
-    while state.busy(Path(task.folder)) and time.monotonic() < deadline:  # the process of a lost node is still ending
-        time.sleep(PAUSE)
+    while not os.path.exists(flag) and state.busy(Path(task.folder)) and time.monotonic() < deadline:
+        time.sleep(PAUSE)  # the process of a lost node is still ending
     if os.path.exists(flag):
         return STOPPED
-    process = start(task, death=signal.SIGKILL, place=ray.get_runtime_context().get_node_id())
+    return attend(start(task, death=signal.SIGKILL, place=ray.get_runtime_context().get_node_id()), flag)
+
+
+def attend(process: subprocess.Popen[bytes], flag: str) -> int:
+    """Wait for a process; tell it once to save and end when the file `flag` appears, or when Ray cancels this task."""
     told = False
     while process.poll() is None:
-        time.sleep(PAUSE)
-        if not told and os.path.exists(flag):
+        try:
+            time.sleep(PAUSE)
+            due = os.path.exists(flag)
+        except KeyboardInterrupt:  # the sweep was stopped just as this began, and took it for one that waits
+            due = True
+        if due and not told:
             process.send_signal(signal.SIGINT)
             told = True
     return process.returncode
@@ -140,6 +150,7 @@ def tell_starts(runs: Any, starts: dict[str, int], board: Board) -> None:
 def stop(ray: Any, pending: Mapping[Any, Run], flag: Path, board: Board) -> None:
     """Let each process save and end; a second Ctrl-C leaves them to Ray, which ends them at once."""
     with contextlib.suppress(KeyboardInterrupt):
+        flag.parent.mkdir(parents=True, exist_ok=True)  # no node has made it if none has begun
         flag.touch()
         board.say(f"stopping {len(board.lines)} runs after their epochs, with checkpoints; Ctrl-C again stops at once")
         for one, run in pending.items():
