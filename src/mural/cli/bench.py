@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 from tyro.conf import Positional
@@ -28,7 +29,7 @@ class BenchClassifier:
         """Measure and print."""
         from mural.study.bench.classifier import bench_classifier
 
-        show(bench_classifier(self.hidden, self.threads), as_json=self.json)
+        publish(bench_classifier(self.hidden, self.threads), as_json=self.json)
 
 
 @dataclass
@@ -48,7 +49,7 @@ class BenchFidelity:
         """Measure and print."""
         from mural.study.bench.fidelity import bench_fidelity
 
-        show(bench_fidelity(self.datasets, self.seed), as_json=self.json)
+        publish(bench_fidelity(self.datasets, self.seed), as_json=self.json)
 
 
 @dataclass
@@ -64,7 +65,7 @@ class BenchOod:
         """Measure and print."""
         from mural.study.bench.ood import bench_ood
 
-        show(bench_ood(seed=self.seed), as_json=self.json)
+        publish(bench_ood(seed=self.seed), as_json=self.json)
 
 
 @dataclass
@@ -82,7 +83,7 @@ class BenchExamples:
         """Measure and print."""
         from mural.study.bench.doubts import bench_doubts
 
-        show(bench_doubts(self.tasks or None, seed=self.seed), as_json=self.json)
+        publish(bench_doubts(self.tasks or None, seed=self.seed), as_json=self.json)
 
 
 @dataclass
@@ -100,7 +101,7 @@ class BenchTasks:
         """Measure and print."""
         from mural.study.bench.tasks import bench_tasks
 
-        show(bench_tasks(self.tasks or None, seconds=self.seconds), as_json=self.json)
+        publish(bench_tasks(self.tasks or None, seconds=self.seconds), as_json=self.json)
 
 
 @dataclass
@@ -125,7 +126,7 @@ class BenchTrain:
         from mural.study.bench.train import bench_train
 
         rows = bench_train(self.parts, threads=self.threads, rounds=self.rounds, peer_python=self.peer_python)
-        show(rows, as_json=self.json)
+        publish(rows, as_json=self.json)
 
 
 @dataclass
@@ -149,7 +150,7 @@ class BenchSb3:
         """Measure and print."""
         from mural.study.bench.loops import bench_loops
 
-        show(bench_loops(self.task, self.method, self.seeds, self.steps, self.threads), as_json=self.json)
+        publish(bench_loops(self.task, self.method, self.seeds, self.steps, self.threads), as_json=self.json)
 
 
 @dataclass
@@ -167,7 +168,7 @@ class BenchStart:
         """Measure and print."""
         from mural.study.bench.start import bench_start
 
-        show(bench_start(self.threads, self.rounds), as_json=self.json)
+        publish(bench_start(self.threads, self.rounds), as_json=self.json)
 
 
 @dataclass
@@ -188,3 +189,10 @@ class Bench:
     def run(self) -> None:
         """Run the chosen benchmark."""
         self.what.run()
+
+
+def publish(rows: Iterable[dict[str, Any]], *, as_json: bool) -> None:
+    """Show measurements: for programs, each with what made it, for which a table has no room."""
+    from mural.study.bench.made import signed
+
+    show(signed(rows) if as_json else rows, as_json=as_json)
