@@ -28,13 +28,17 @@ if "train" in sys.argv:
     agent = mural.Agent(Field(), examples=examples(), config=MURAL).learn(120, progress=False)
     computed = [agent.history, agent.reward(examples()).tobytes().hex()]
 else:
-    from mural.agent import sac
+    import jax.numpy as jnp
+    from mural.nml import meta
+    from mural.nml.weights import Data
     cache.enable()
     if "full" in sys.argv:  # what a full disk does: a write stops midway and fails
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-    weights = jax.tree.leaves(sac.init(sac.SAC((8, 8)), 2, 2, key=jax.random.key(0)))
-    computed = [leaf.tobytes().hex() for leaf in jax.device_get(weights)]
+    data = Data(jnp.arange(8.0).reshape(4, 2), jnp.arange(4) % 2, jnp.ones(4))
+    fit = meta.init((2, 8, 2), key=jax.random.key(0))
+    fit, _ = meta.epoch(meta.MetaNML(), fit, data, 1.0, 1e-3, key=jax.random.key(1))
+    computed = [leaf.tobytes().hex() for leaf in jax.tree.leaves(jax.device_get(fit))]
 print(json.dumps({"folder": str(cache.enable()), **found, "computed": json.dumps(computed)}))
 """
 
@@ -69,7 +73,7 @@ def filled(tmp_path_factory):
 @pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b"rubbish" * 99, lambda b: b[:-9]])
 def test_damaged_entries_are_compiled_again_and_mended(filled, damage):
     setting, first = filled
-    (entry,) = Path(first["folder"]).glob("jit__start-*-cache")
+    (entry,) = Path(first["folder"]).glob("jit_epoch-*-cache")
     size = entry.stat().st_size
     entry.write_bytes(damage(entry.read_bytes()))
     again = compute(setting)
