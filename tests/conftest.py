@@ -32,6 +32,7 @@ import pytest  # noqa: E402
 
 from mural import cache  # noqa: E402
 
+gc.set_threshold(100_000, 50, 100)  # tracing makes many objects, and hardly any of them are garbage
 cache.enable()
 jax.config.update("jax_numpy_rank_promotion", "raise")
 matplotlib.use("Agg")

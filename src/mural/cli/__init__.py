@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import traceback
 from dataclasses import dataclass
@@ -56,6 +57,7 @@ class Mural:
 
 def main(argv: list[str] | None = None) -> None:
     """Entry point of the command `mural`."""
+    gc.set_threshold(100_000, 50, 100)  # JAX makes many objects while it traces, hardly any of them garbage
     words = with_verb(sys.argv[1:] if argv is None else argv)
     try:
         if words == ["--version"]:
