@@ -43,3 +43,13 @@ def test_the_page_names_every_file():
 
 def test_every_file_says_what_it_is_for():
     assert [path for path in rooms.SOURCE.rglob("*.py") if not rooms.sentence(path)] == []
+
+
+def test_no_file_is_too_long_to_hold_in_ones_head():
+    long = [
+        f"{path.relative_to(ROOT)}: {count} lines"
+        for folder in ("src", "tests", "examples", "docs")
+        for path in (ROOT / folder).rglob("*.py")
+        if (count := len(path.read_text().splitlines())) > 350
+    ]
+    assert not long, f"split {', '.join(long)}"

@@ -22,6 +22,8 @@ import numpy as np
 
 from mural.errors import ArgumentError
 
+MOST_SEED = 2**63 - 1  # what JAX takes
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -33,6 +35,7 @@ class Limit:
 
 POSITIVE = Limit("be positive", lambda x: 0 < x < math.inf)
 POSITIVE_OR_INFINITE = Limit("be positive", lambda x: x > 0)
+SEED = Limit("be from 0 to 2⁶³ − 1", lambda x: 0 <= x <= MOST_SEED)
 NOT_NEGATIVE = Limit("not be negative", lambda x: x >= 0)
 SHARE = Limit("be from 0 to 1", lambda x: 0 <= x <= 1)
 BELOW_ONE = Limit("be at least 0 and below 1", lambda x: 0 <= x < 1)
@@ -45,6 +48,7 @@ PositiveFloat = Annotated[float, POSITIVE]
 PositiveOrInfinite = Annotated[float, POSITIVE_OR_INFINITE]
 NotNegativeInt = Annotated[int, NOT_NEGATIVE]
 NotNegativeFloat = Annotated[float, NOT_NEGATIVE]
+Seed = Annotated[int, SEED]
 Share = Annotated[float, SHARE]
 Widths = tuple[PositiveInt, ...]
 
@@ -65,11 +69,13 @@ def broken(settings: Any, where: str = "") -> Iterator[tuple[str, Any, str]]:
                 yield name, value, words[0]
 
 
-def whole(value: Any, name: str, least: int) -> int:
-    """A whole number of at least `least`, also written as 1e3 or by NumPy, or an `ArgumentError`."""
+def whole(value: Any, name: str, least: int, most: int | None = None) -> int:
+    """A whole number from `least` to `most`, also written as 1e3 or by NumPy, or an `ArgumentError`."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or value % 1 or value < least:
         raise ArgumentError(f"{name} is {value!r}; it must be a whole number, at least {least}")
+    if most is not None and value > most:
+        raise ArgumentError(f"{name} is {value!r}; it must be a whole number, at most {most}")
     return int(value)
 
 

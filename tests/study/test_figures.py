@@ -181,10 +181,13 @@ def test_maps_over_time_are_those_that_runs_kept(tmp_path):
         folder = with_maps(run_folder(tmp_path / "mazes" / f"zigzag-maze-{name}"), range(1000, 31_000, 1000))
         (folder / "versions.json").write_text('{"commit": "abcdef0123"}')
     drawn, paths = make("zigzag-over-time", ask, tmp_path / "out")
-    steps = drawn.data["steps"]
-    assert list(steps) == ["zigzag-maze-mural-10", "zigzag-maze-vice-11"]
-    assert len(steps["zigzag-maze-mural-10"]) == 4
-    assert steps["zigzag-maze-mural-10"][-1] == 30_000
+    moments = drawn.data["moments"]
+    assert list(moments) == ["zigzag-maze-mural-10", "zigzag-maze-vice-11"]
+    assert len(moments["zigzag-maze-mural-10"]) == 4
+    last = moments["zigzag-maze-mural-10"][-1]
+    assert last["step"] == 30_000
+    assert np.shape(last["reward"]) == drawn.figure.axes[0].images[0].get_array().shape
+    assert np.sum(last["visits"]) > 0
     assert "zigzag-maze-vice-11 (commit abcdef0)" in drawn.made_by
     assert len([axis for axis in drawn.figure.axes if axis.images]) == 16  # reward and visits, twice, at four moments
     assert paths[1].stat().st_size > 1000

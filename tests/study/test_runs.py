@@ -30,7 +30,7 @@ def test_missing_runs_are_named_with_the_sweep_that_makes_them(tmp_path):
 
 def test_what_was_tuned_on_or_is_half_done_does_not_count(tmp_path):
     half = result(seed=11) | {"steps": 30_000}
-    write(tmp_path / "mazes", result(), result(seed=100), half, result(variant="no-kernel", seed=12))
+    write(tmp_path / "mazes", result(), result(seed=2), result(seed=100), half, result(variant="no-kernel", seed=12))
     found = gather([MURAL], Where(tmp_path), what="fig:x").by[MURAL]
     assert [run["seed"] for run in found] == [10]
     write(tmp_path / "mazes", half | {"stopped": True})  # five good evaluations in a row, and then it was cut off
@@ -44,7 +44,7 @@ def test_what_was_tuned_on_or_is_half_done_does_not_count(tmp_path):
 
 
 def test_folders_may_stand_in_for_studies(tmp_path):
-    write(tmp_path / "old", result(dirty=True))
+    write(tmp_path / "old", result(dirty=True, seed=2), result(seed=100))
     found = gather([MURAL], Where(tmp_path, (tmp_path / "old",)), what="fig:x")
     assert found.success("mural") == {"zigzag-maze": [1.0]}
     assert "1 with uncommitted changes" in found.made_by()

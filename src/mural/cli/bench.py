@@ -11,7 +11,7 @@ import tyro
 from tyro.conf import Positional
 
 from mural.cli.tables import show
-from mural.limits import NotNegativeInt, PositiveFloat, PositiveInt, Widths
+from mural.limits import PositiveFloat, PositiveInt, Seed, Widths
 
 
 @dataclass
@@ -40,7 +40,7 @@ class BenchFidelity:
         "maze", "iris", "wine", "breast-cancer", "growing-maze",
     )  # fmt: skip
     """Which data sets."""
-    seed: NotNegativeInt = 0
+    seed: Seed = 0
     """Seed of data, splits and training."""
     json: bool = False
     """One JSON object per line."""
@@ -56,7 +56,7 @@ class BenchFidelity:
 class BenchOod:
     """Digits of classes held out: AUROC of the regret next to max-softmax and scikit-learn's detectors of outliers."""
 
-    seed: NotNegativeInt = 0
+    seed: Seed = 0
     """Seed of splits and training."""
     json: bool = False
     """One JSON object per line."""
@@ -74,7 +74,7 @@ class BenchExamples:
 
     tasks: Positional[tuple[str, ...]] = ()
     """Short names; all tasks if none is given."""
-    seed: NotNegativeInt = 0
+    seed: Seed = 0
     """Seed of the examples, right and wrong."""
     json: bool = False
     """One JSON object per line."""
@@ -137,7 +137,7 @@ class BenchSb3:
     """Short name or id."""
     method: str = "mural"
     """A method that rewards states alone."""
-    seeds: tuple[NotNegativeInt, ...] = (0,)
+    seeds: tuple[Seed, ...] = (0,)
     """A run of each contestant per seed."""
     steps: PositiveInt = 50_000
     """The most environment steps of a run; it ends when five evaluations in a row succeed nine times in ten."""

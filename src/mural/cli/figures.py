@@ -13,6 +13,7 @@ from tyro.conf import Positional
 from mural.atomic import replacing
 from mural.cli.tables import show
 from mural.errors import MuralError
+from mural.limits import Seed
 
 
 class UsageError(MuralError, ValueError):
@@ -37,7 +38,7 @@ class Figure:
     """Run folders, one folder per study, for visits, which result files do not hold."""
     partial: bool = False
     """Draw what there is, and say what is missing."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of data and training, for the figures that are made from scratch."""
 
     def run(self) -> None:
@@ -147,6 +148,9 @@ class Claims:
         from mural.study.claims import Evidence, judge, page
         from mural.study.runs import Where
 
+        for folder in self.folders or (self.results,):
+            if not folder.is_dir():
+                raise UsageError(f"there is no folder {folder}: call this in a checkout, or name one with --results")
         evidence = Evidence(Where(self.results, self.folders), self.benchmarks, self.figures)
         judged = list(judge(evidence))
         named = (

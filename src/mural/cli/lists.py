@@ -12,7 +12,7 @@ from tyro.conf import Positional
 from mural.atomic import replacing
 from mural.cli.folders import Imports, import_modules, plain_warnings
 from mural.cli.tables import show
-from mural.limits import NotNegativeInt, PositiveInt, Share
+from mural.limits import PositiveInt, Seed, Share
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Examples:
     """Short name (`zigzag-maze`) or Gymnasium id."""
     n: PositiveInt = 150
     """How many."""
-    seed: NotNegativeInt = 0
+    seed: Seed = 0
     """Seed."""
     wrong: Share = 0.0
     """Share of them that are none: states that random actions came to. To see how wrong examples may be."""

@@ -1,4 +1,4 @@
-"""`mural results`: docs/results.md, and the first picture and table of README.md, from the results in a checkout."""
+"""`mural results`: docs/results.md, docs/claims.md and the beginning of README.md, from the results in a checkout."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class NoCheckoutError(MuralError, ValueError):
 
 @dataclass
 class Results:
-    """Write docs/results.md and the beginning of README.md from all results that there are. Run it in a checkout."""
+    """Write docs/results.md, docs/claims.md and the beginning of README.md from all results. Run it in a checkout."""
 
     root: Path = Path()
     """The checkout."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mural.cli.tables import show
+from mural.limits import PositiveInt
 
 if TYPE_CHECKING:
     from mural.study.sweep.spec import Run
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
 class SweepCost:
     """Compute from measured speeds what the paper's comparison costs: 7 tasks × 8 methods × seeds × steps."""
 
-    seeds: int = 5
+    seeds: PositiveInt = 5
     """Seeds of every task and method (paper: 5)."""
-    steps: int = 1_000_000
+    steps: PositiveInt = 1_000_000
     """Environment steps of a run (paper: a million)."""
     preset: Literal["fast", "paper", "release"] = "fast"
     """fast: our networks. paper, release: theirs; then a lower bound, as their classifier was not measured."""
-    cores: tuple[int, ...] = (2, 100, 1000)
+    cores: tuple[PositiveInt, ...] = (2, 100, 1000)
     """Print the wall time on each of these numbers of cores."""
     runs: tuple[Path, ...] = ()
     """Folders of runs whose speeds count too, beside those of all result files in results/."""

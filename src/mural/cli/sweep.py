@@ -16,6 +16,7 @@ from mural.cli.plans import SweepCost, counted, first_line, print_plan, tell
 from mural.cli.tables import show
 from mural.cli.training import INTERRUPTED, setting
 from mural.errors import MuralError
+from mural.limits import PositiveInt, Seed
 
 if TYPE_CHECKING:
     from mural.study.sweep.spec import Run, Sweep
@@ -38,9 +39,9 @@ class Chosen:
     """Tasks, instead of those of [sweep] in the file."""
     methods: tuple[str, ...] = ()
     """Methods, instead of those of [sweep] in the file."""
-    seeds: tuple[int, ...] = ()
+    seeds: tuple[Seed, ...] = ()
     """Seeds, instead of those of [sweep] in the file."""
-    steps: int | None = None
+    steps: PositiveInt | None = None
     """Environment steps of every run, instead of those of the file and of the preset."""
     changes: Annotated[tuple[str, ...], tyro.conf.arg(name="set", metavar="NAME=VALUE"), tyro.conf.UseAppendAction] = ()
     """Change a setting of every run, e.g. --set loop.stale=true; repeat for more."""
@@ -82,7 +83,7 @@ class SweepRun(Chosen):
 
     dry_run: bool = False
     """Only print the plan, with the time that it will take."""
-    jobs: int | None = None
+    jobs: PositiveInt | None = None
     """Processes at once, with one thread each. None: as many as there are cores."""
     ray: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None
     """HOST:PORT of a Ray cluster to run on instead of this machine, or `auto` on one of its nodes."""

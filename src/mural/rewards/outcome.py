@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from mural import cache, trees
 from mural.atomic import replacing
 from mural.errors import MuralError
-from mural.limits import broken, whole
+from mural.limits import MOST_SEED, broken, whole
 from mural.rewards import total
 from mural.rewards.base import STATES, Experience, NMLPart, NotOfStatesError, Problem, Recent, Term, find_method
 from mural.rewards.metric import Units
@@ -30,6 +30,7 @@ from mural.zoo import REWARD, located
 FORMAT = 2
 READABLE = (1, 2)  # the first files of format 1 lack `units` and the metric, the later ones only `waves`, which are 0
 NEEDED = ("method", "config", "seed", "memory", "units", "updates", "seen")
+MOST_MEMORY, MOST_WAVES = 10**9, 1024
 FEW = 8  # states per compiled call, for those who ask for one after the other
 
 
@@ -81,7 +82,8 @@ class OutcomeReward:
         units: Units = "spread",
         waves: int = 0,
     ) -> None:
-        seed, memory, waves = whole(seed, "seed", 0), whole(memory, "memory", 1), whole(waves, "waves", 0)
+        seed, memory = whole(seed, "seed", 0, MOST_SEED), whole(memory, "memory", 1, MOST_MEMORY)
+        waves = whole(waves, "waves", 0, MOST_WAVES)
         spec = find_method(method)
         self.method, self.seed, self.updates = method, seed, 0
         self.units: Units = convert(Units, units, "units")
@@ -93,8 +95,7 @@ class OutcomeReward:
         self._terms: total.Terms = tuple(self.config.terms())
         total.check(self._terms)
         _require_states(method, self._terms)
-        widths = np.shape(examples)[1:]
-        rows = checked_states(examples, widths, "[m, d] is needed: m states in which the task is done", "examples")
+        rows = checked_states(examples, None, "[m, d] is needed: m states in which the task is done", "examples")
         self._problem = Problem(rows.shape[1], 0, rows, waves=waves)
         self._memory = Memory(memory, rows.shape[1])
         cache.enable()
@@ -153,13 +154,13 @@ class OutcomeReward:
         arrays = {"format": np.array(FORMAT), "about": np.array(json.dumps(about)), "examples": self._problem.examples}
         arrays["visited"] = self._memory.states[: self._memory.held]
         arrays |= {f"parts.{name}": leaf for name, leaf in trees.flatten(self._parts).items()}
-        with replacing(Path(path)) as scratch, scratch.open("wb") as file:
+        with replacing(_file(path)) as scratch, scratch.open("wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """A reward as `save` wrote it, or one of the zoo (`zoo:NAME`): it goes on as if it had never been away."""
-        arrays = _read(located(path, REWARD))
+        arrays = _read(located(_file(path), REWARD))
         leaves = {name.removeprefix("parts."): leaf for name, leaf in arrays.items() if name.startswith("parts.")}
         try:
             about = json.loads(str(arrays["about"]))
@@ -249,6 +250,17 @@ def _require_states(method: str, terms: tuple[Term, ...]) -> None:
 
 def _unknown(names: tuple[str, ...]) -> NotOfStatesError:
     return NotOfStatesError(f"a part learns from {', '.join(names)} without naming that in `learns_from`")
+
+
+def _file(path: str | Path) -> Path:
+    """The path of a file, or a named error."""
+    try:
+        found = Path(path)
+    except TypeError:
+        raise RewardFileError(f"the file of a reward is {path!r}; it must be a path, such as 'reward.npz'") from None
+    if found.is_dir():
+        raise RewardFileError(f"{found} is a folder; name a file, such as {str(found / 'reward.npz')!r}")
+    return found
 
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:

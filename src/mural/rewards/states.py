@@ -16,8 +16,9 @@ class StatesError(MuralError, ValueError):
     """States that a reward cannot be learned from or asked for; the message says what is wrong with them."""
 
 
-def checked_states(states: Any, widths: tuple[int, ...], needed: str, what: str = "states") -> Floats:
-    """States [n, d] in single precision: finite, at least one, as wide as one of `widths`. A single one is [1, d]."""
+def checked_states(states: Any, widths: tuple[int, ...] | None, needed: str, what: str = "states") -> Floats:
+    """States [n, d] in single precision: finite, at least one. They are as wide as one of `widths`, and a single one is
+    [1, d]; without `widths` they are rows of any width."""
     names = column_names(states)
     if names != [str(i) for i in range(len(names))]:  # pandas numbers columns that nobody named
         raise StatesError(
@@ -25,14 +26,19 @@ def checked_states(states: Any, widths: tuple[int, ...], needed: str, what: str 
             f"mural.SuccessExamples.from_table({what}, columns={names})"
         )
     try:
+        array = np.asarray(states)
         with np.errstate(over="ignore"):  # what single precision cannot hold becomes infinite, and is named below
-            rows = np.atleast_2d(np.asarray(states, np.float32))
+            rows = array.real.astype(np.float32)
     except (TypeError, ValueError) as error:
         raise StatesError(f"{what} are not an array of numbers ({error}); {needed}") from None
+    if np.iscomplexobj(array):
+        raise StatesError(f"{what} are complex numbers; {needed}")
     if rows.size == 0:
-        raise StatesError(f"there are no {what}: their shape is {np.shape(states)}; {needed}")
-    if rows.ndim != 2 or rows.shape[1] not in widths:
-        raise StatesError(f"{what} have shape {np.shape(states)}; {needed}")
+        raise StatesError(f"there are no {what}: their shape is {rows.shape}; {needed}")
+    shape = rows.shape
+    rows = rows if widths is None else np.atleast_2d(rows)
+    if rows.ndim != 2 or (widths is not None and rows.shape[1] not in widths):
+        raise StatesError(f"{what} have shape {shape}; {needed}")
     wrong = np.argwhere(~np.isfinite(rows))
     if len(wrong):
         row, column = (int(i) for i in wrong[0])

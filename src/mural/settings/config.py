@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from mural.agent.replay import Terminations
 from mural.agent.sac import SAC
-from mural.limits import BELOW_ONE, FINITE, NotNegativeFloat, NotNegativeInt, PositiveInt, Share, broken
+from mural.limits import BELOW_ONE, FINITE, NotNegativeFloat, NotNegativeInt, PositiveInt, Seed, Share, broken
 from mural.rewards import Method, Term, find_method
 from mural.rewards.methods.oracle import Reported
 from mural.rewards.metric import Units
@@ -87,7 +87,7 @@ class RunConfig:
     """What the reward is; `mural methods` lists the choices."""
     preset: Literal["fast", "paper", "release"] = "fast"
     """fast: learns on a CPU in minutes. paper: the settings of the paper. release: those of its code of 2021."""
-    seed: NotNegativeInt = 0
+    seed: Seed = 0
     """Seed of all random numbers."""
     steps: PositiveInt = 100_000
     """Environment steps to train for, including the random ones at the start."""

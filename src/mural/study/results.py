@@ -51,7 +51,6 @@ def summary(folder: Path, variant: str | None = None) -> Result:
         "task": config["task"], "method": config["method"], "seed": config["seed"], "name": folder.name,
         "steps": steps,
         "stopped": succeeded(rows, SOLVED),
-        "final_success": float(np.mean(success[-5:])) if success else None,
         "success_of_last_ten": float(np.mean(success[-10:])) if success else None,
         "final_distance": rows[-1].get("eval/distance") if rows else None,
         "solved_at": solved,

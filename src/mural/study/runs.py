@@ -14,10 +14,16 @@ from mural.study.results import Result as Result
 from mural.study.results import load
 from mural.study.statistics import NEVER
 
-TUNING = 100  # seeds from here on were tuned on; no figure and no claim uses them
+COUNTED = range(10, 100)  # seeds of results: 0 to 2 were looked at while tuning, those from 100 on are for tuning
 TUNED = "tuning"  # the study of the settings of the rivals, whose seeds are such
 MINIMUM = 3  # runs of a group before anything is concluded from it
 LAST = 10  # evaluations whose mean is the success of a run
+
+
+ONE_ROLLOUT = (
+    "on the mazes and the hand all 20 episodes of an evaluation start at one place and take the most likely actions, "
+    "so that they are one rollout (n = 1)"
+)
 
 
 class MissingRunsError(MuralError, FileNotFoundError):
@@ -85,6 +91,16 @@ class Where:
     def load(self, study: str) -> list[Result]:
         """The results of a study."""
         return load(*(self.folders or (self.results / study,)))
+
+    def counts(self, run: Result, group: Group) -> bool:
+        """Whether a run counts for a group: finished, and with a seed that nothing was tuned on.
+
+        Of a folder that was named, all seeds count but those for tuning.
+        """
+        same = (run["task"], run["method"], run["variant"]) == group[1:]
+        seeds = range(COUNTED.stop) if self.folders else COUNTED
+        fair = run["seed"] in seeds or group.study == TUNED
+        return same and fair and (run["steps"] >= run["config"]["steps"] or stopped_early(run))
 
 
 @dataclass(frozen=True)
@@ -168,17 +184,10 @@ def available(needed: Iterable[Group], where: Where) -> Runs:
     loaded = {study: where.load(study) for study in dict.fromkeys(group.study for group in needed)}
     found: dict[Group, list[Result]] = {}
     for group in needed:
-        runs = [run for run in loaded[group.study] if belongs(run, group)]
+        runs = [run for run in loaded[group.study] if where.counts(run, group)]
         if runs:
             found[group] = sorted({run["seed"]: run for run in runs}.values(), key=lambda run: run["seed"])
     return Runs(found, [group for group in needed if group not in found])
-
-
-def belongs(run: Result, group: Group) -> bool:
-    """Whether a run counts for a group: finished, and with a seed that nothing was tuned on."""
-    same = (run["task"], run["method"], run["variant"]) == group[1:]
-    counts = run["seed"] < TUNING or group.study == TUNED
-    return same and counts and (run["steps"] >= run["config"]["steps"] or stopped_early(run))
 
 
 def stopped_early(run: Result) -> bool:

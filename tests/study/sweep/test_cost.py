@@ -101,3 +101,7 @@ def test_the_command(capsys, monkeypatch):
     assert total["hours on 100 cores"] < total["hours on 2 cores"] / 10
     cli.main(["sweep", "cost"])
     assert "core-hours: " in capsys.readouterr().out
+    for words in (["--cores", "0"], ["--steps", "-1"], ["--seeds", "0"]):
+        with pytest.raises(SystemExit):
+            cli.main(["sweep", "cost", *words])
+        assert "it must be positive" in capsys.readouterr().err

@@ -31,8 +31,8 @@ def test_what_is_finished_and_what_is_not(runs):
     assert state.look(mural).state == "waiting"
     begun(mural, [0, 0.5, 1, 1])
     begun(vice, [0, 0.5])
-    assert state.look(mural) == state.Look("done", 5000, 1)
-    assert state.look(vice) == state.Look("half done", 3000, 0.5)
+    assert state.look(mural) == state.Look("done", 5000, 0.625)  # the mean of what there is of the last ten
+    assert state.look(vice) == state.Look("half done", 3000, 0.25)
     (mural.folder / "checkpoints" / "0000004000").mkdir(parents=True)  # killed before the last one was saved
     assert state.look(mural).state == "half done"
     lock = alone(vice.folder)
@@ -102,7 +102,7 @@ def test_commands_tell_the_plan_the_state_and_the_results(runs, tmp_path, capsys
     assert "500 (runs, 1)" in plan
     cli.main(["sweep", "status", "study.toml", "--json", "--only", "*mural*"])
     (row,) = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (row["state"], row["step"], row["success"]) == ("done", 5000, 1)
+    assert (row["state"], row["step"], row["success"]) == ("done", 5000, 0.75)
     with pytest.raises(SystemExit):  # it runs nothing, and does not say that all is well
         cli.main(["sweep", "study.toml"])
     said = capsys.readouterr()
@@ -123,6 +123,21 @@ def test_flags_alone_are_a_sweep(capsys):
     with pytest.raises(SystemExit):
         cli.main(["sweep", "--tasks", "spiral-mace"])
     assert "did you mean 'spiral-maze'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--jobs", "-2"], "--jobs is -2; it must be positive"),
+        (["--jobs", "0"], "--jobs is 0; it must be positive"),
+        (["--steps", "0"], "--steps is 0; it must be positive"),
+        (["--seeds", "-1"], "--seeds is (-1,); it must be from 0 to"),
+    ],
+)
+def test_numbers_that_cannot_be(words, told, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["sweep", "--tasks", "zigzag-maze", "--methods", "sac", "--dry-run", *words])
+    assert told in capsys.readouterr().err
 
 
 def test_what_a_run_now_settles_itself_was_fixed_before():

@@ -11,20 +11,20 @@ from mural.study.claims.classifier import CLASSIFIER
 from mural.study.claims.learning import LEARNING
 from mural.study.claims.maps import MAPS
 from mural.study.claims.ours import OURS
+from mural.study.runs import ONE_ROLLOUT
 
 CLAIMS: tuple[Claim, ...] = (*CLASSIFIER, *MAPS, *LEARNING, *OURS)
 Judged = tuple[Claim, Finding]
 
-HEAD = """# The ledger: what of the paper holds here
+HEAD = f"""# The ledger: what of the paper holds here
 
 Each claim in our words, where the paper makes it, what was measured here, and a verdict. `mural claims` wrote this
 page from the result files, benchmarks and figures of the repository; it computes the verdicts from them, and nobody
 types one. Success of a run is the mean of its last ten evaluations; numbers are interquartile means over seeds with
 95 % intervals of a stratified bootstrap. Whether a number is above another is judged by its whole interval; one that
 has both sides inside is *undecided*, and a gain in success that is surely less than 0.1 counts as none. A claim of
-several parts *holds* if all do, and *in part* if some do. Less than three runs conclude nothing: *not yet run*. On
-the mazes all 20 episodes of an evaluation start at one place and take the most likely actions, so that they are one
-(n = 1). Claims from one figure or benchmark are of one seed unless they say more.
+several parts *holds* if all do, and *in part* if some do. Less than three runs conclude nothing: *not yet run*. Mind
+that {ONE_ROLLOUT}. Claims from one figure or benchmark are of one seed unless they say more.
 """
 
 

@@ -9,8 +9,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mural.study import statistics
-from mural.study.runs import MINIMUM, Group, Result, Where, belongs, success
+from mural.study.runs import MINIMUM, Group, Result, Where, success
 from mural.study.statistics import Estimate
 
 WORTH = 0.1  # a smaller gain in success is none
@@ -49,17 +51,19 @@ class Evidence:
         """The finished runs of a group; none if they are too few to conclude from."""
         if group.study not in self._loaded:
             self._loaded[group.study] = self.where.load(group.study)
-        found = {run["seed"]: run for run in self._loaded[group.study] if belongs(run, group)}
+        found = {run["seed"]: run for run in self._loaded[group.study] if self.where.counts(run, group)}
         return list(found.values()) if len(found) >= MINIMUM else []
 
     def success(self, group: Group) -> list[float]:
         """The success of each run."""
         return [success(run) for run in self.runs(group)]
 
-    def last(self, group: Group, metric: str) -> list[float]:
-        """The last value of a curve of each run; none if a run has not kept it."""
+    def last(self, group: Group, metric: str, count: int = 1) -> list[float]:
+        """The mean of the last `count` values of a curve of each run; none if a run has not kept it."""
         curves = [run["curves"].get(metric) for run in self.runs(group)]
-        return [] if None in curves or [] in curves else [float(curve[-1][1]) for curve in curves]
+        if None in curves or [] in curves:
+            return []
+        return [float(np.mean([value for _, value in curve[-count:]])) for curve in curves]
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """The rows of a benchmark; none if it was not made."""

@@ -22,7 +22,7 @@ from mural.study.claims.base import (
     signed,
     versus,
 )
-from mural.study.runs import ABLATED, COMPARISON, MAZES, Group, steps_to_solved
+from mural.study.runs import ABLATED, COMPARISON, LAST, MAZES, Group, steps_to_solved
 
 PAPER = {"vice", "vice-count", "vice-rnd", "ddl", "icm", "vae-density", "sac-sparse"}  # what the paper calls prior
 HOME = {group.task: group.study for group in COMPARISON}
@@ -172,9 +172,13 @@ def shuffled(evidence: Evidence) -> Finding:
     ours, theirs = (evidence.success(Group("shuffled", "shuffled-maze", method)) for method in ("mural", "vice"))
     if not ours or not theirs:
         return nothing()
-    solved, lost = (sum(score >= 0.9 for score in scores) for scores in (ours, theirs))
-    text = f"MURAL solves it on {solved} of {len(ours)} seeds, VICE on {lost} of {len(theirs)}"
-    return Finding(text, all_of({"MURAL": solved > len(ours) / 2, "VICE does not": lost <= len(theirs) / 2}))
+    solved, lost = ([float(score >= 0.9) for score in scores] for scores in (ours, theirs))
+    shares = [statistics.mean({"maze": of}) for of in (solved, lost)]
+    text = (
+        f"MURAL solves it on {sum(solved):.0f} of {len(ours)} seeds, a share of {shares[0].text()}; VICE on "
+        f"{sum(lost):.0f} of {len(theirs)}, {shares[1].text()}"
+    )
+    return Finding(text, all_of({"MURAL": above(shares[0], 0.5), "VICE does not": opposite(above(shares[1], 0.5))}))
 
 
 def generalises(evidence: Evidence) -> Finding:
@@ -190,7 +194,7 @@ def generalises(evidence: Evidence) -> Finding:
 def hidden(evidence: Evidence) -> Finding:
     """The return of the hidden rewards: MURAL's above VICE's and above plain SAC's."""
     ones = {name: Group("double", "double-maze", name) for name in ("mural", "vice", "sac")}
-    found = {name: evidence.last(one, "eval/env_return") for name, one in ones.items()}
+    found = {name: evidence.last(one, "eval/env_return", LAST) for name, one in ones.items()}
     if not all(found.values()):
         return nothing()
     gaps = {name: statistics.difference({"m": found["mural"]}, {"m": found[name]}) for name in ("vice", "sac")}

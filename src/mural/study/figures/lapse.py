@@ -51,12 +51,18 @@ def over_time(ask: Ask, task: str) -> Drawn:
             draw_visits(axes[2 * i + 1, j], kept)
         for axis, what in zip(axes[2 * i : 2 * i + 2, 0], ("reward", "visits"), strict=True):
             axis.set_ylabel(f"{method}: {what}", fontsize=7)
-        shown[folder.name] = [kept.step for kept in maps]
+        shown[folder.name] = [numbers(kept) for kept in maps]
         made.append(f"{folder.name} (commit {str(disk.read_json(folder / 'versions.json').get('commit', '?'))[:7]})")
     words = "colours of a reward map run from its least to its most"
     return Drawn(
-        figure, {"steps": shown, "missing": missing}, f"runs {', '.join(shown)}", f"runs {', '.join(made)}; {words}"
+        figure, {"moments": shown, "missing": missing}, f"runs {', '.join(shown)}", f"runs {', '.join(made)}; {words}"
     )
+
+
+def numbers(kept: Map) -> dict[str, Any]:
+    """What is drawn of a moment."""
+    arrays = {"reward": kept.reward, "visits": kept.visits, "path": kept.path}
+    return {"step": kept.step} | {name: np.round(np.asarray(of, float), 3).tolist() for name, of in arrays.items()}
 
 
 def chosen(folder: Path) -> list[Map]:

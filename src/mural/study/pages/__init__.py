@@ -1,4 +1,4 @@
-"""Pages made of results alone: docs/results.md, and the first picture and table of README.md. `mural results`."""
+"""Pages made of results alone: docs/results.md, docs/claims.md, the beginning of README.md. `mural results`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from pathlib import Path
 
 from mural.atomic import replacing
 from mural.errors import MuralError
-from mural.study.claims import Evidence
+from mural.study.claims import Evidence, judge
+from mural.study.claims import page as ledger
 from mural.study.pages.front import beginning
 from mural.study.pages.results import results_page
 from mural.study.runs import Where
 
 BEGIN, END = "<!-- `mural results` writes from here -->", "<!-- to here -->"
-PAGE, README = Path("docs", "results.md"), Path("README.md")
+PAGE, LEDGER, README = Path("docs", "results.md"), Path("docs", "claims.md"), Path("README.md")
 
 
 class NoPlaceError(MuralError, ValueError):
@@ -23,8 +24,12 @@ def texts(root: Path) -> dict[Path, str]:
     """What the generated pages of a checkout should say, by their place in it."""
     where = Where(root / "results")
     evidence = Evidence(where, root / "benchmarks", root / "docs" / "figures")
-    readme = (root / README).read_text()
-    return {PAGE: results_page(root, where, evidence), README: between(readme, beginning(root, where))}
+    readme, judged = (root / README).read_text(), list(judge(evidence))
+    return {
+        PAGE: results_page(root, where, judged),
+        LEDGER: ledger(judged),
+        README: between(readme, beginning(root, where)),
+    }
 
 
 def between(text: str, made: str) -> str:

@@ -9,7 +9,17 @@ from mural import zoo
 from mural.rewards import find_method
 from mural.study import statistics
 from mural.study.pages.strip import PICTURE, shown
-from mural.study.runs import COMPARISON, MINIMUM, Result, Runs, Where, available, minutes_to_solved, success
+from mural.study.runs import (
+    COMPARISON,
+    MINIMUM,
+    ONE_ROLLOUT,
+    Result,
+    Runs,
+    Where,
+    available,
+    minutes_to_solved,
+    success,
+)
 from mural.study.statistics import NEVER, Estimate
 from mural.study.tables import markdown
 from mural.study.zoo import everything
@@ -102,7 +112,8 @@ def caption(runs: Runs) -> str:
     count = "no runs yet" if not seeds else f"{sum(seeds)} runs, {span(seeds)} each"
     return (
         "*Success at the end of training: the mean of the last ten evaluations, as interquartile mean over seeds with "
-        f"a 95 % interval ({count}). Best other: of the paper's other rivals, and of SAC on a reward that it is told. "
+        f"a 95 % interval ({count}); {ONE_ROLLOUT}. "
+        "Best other: of the paper's other rivals, and of SAC on a reward that it is told. "
         "Minutes: one run per core of a machine with two, shared with other work. [docs/results.md](docs/results.md) "
         "has all methods, the curves, and what did not hold; `mural results` wrote this table.*"
     )

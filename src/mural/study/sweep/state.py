@@ -14,12 +14,13 @@ from mural.errors import MuralError
 from mural.settings.config import RunConfig, from_dict, to_dict
 from mural.settings.stopping import succeeded
 from mural.storage import checkpoint, disk, metrics
+from mural.study.runs import LAST
 from mural.study.sweep.spec import Run, same
 from mural.typed import leaves
 
 State = Literal["waiting", "half done", "running", "done", "collected", "differs", "failed"]
 FINISHED: tuple[State, ...] = ("done", "collected")
-TAIL = 1 << 16  # bytes at the end of a metrics file: a few rows at least
+TAIL = 1 << 18  # bytes at the end of a metrics file: ten evaluations at least
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def _look_at_result(run: Run) -> Look:
     try:
         result = disk.read_json(run.result)
         different = ", ".join(differences(run.config, result["config"]))
-        step, success = result["steps"], result["final_success"]
+        step, success = result["steps"], result["success_of_last_ten"]
     except (MuralError, KeyError) as error:
         return Look("differs", note=f"{run.result} cannot be read ({error}): remove it")
     if different:
@@ -93,10 +94,11 @@ def finished(folder: Path) -> bool:
 
 
 def progress(folder: Path) -> tuple[int, float | None]:
-    """The step that a run has come to and its latest success, from the end of its metrics."""
+    """The step that a run has come to and the mean success of its last ten evaluations, from the end of its metrics."""
     rows = tail(folder / "metrics.jsonl")
     success = [row["eval/success"] for row in rows if row.get("eval/success") is not None]
-    return (rows[-1]["step"] if rows else 0), (success[-1] if success else None)
+    last = success[-LAST:]
+    return (rows[-1]["step"] if rows else 0), (sum(last) / len(last) if last else None)
 
 
 def tail(path: Path) -> list[dict[str, Any]]:

@@ -13,12 +13,13 @@ import numpy as np
 from mural.errors import MuralError
 from mural.settings.presets import resolve
 from mural.study.bench.train import DOMAIN
-from mural.study.runs import Group, Where, belongs
+from mural.study.runs import Group, Where
 from mural.study.tables.paper import PER_EPOCH, PER_INPUT, Runtime
 
 CLASSIFIER, TRAIN = Path("benchmarks/classifier.jsonl"), Path("benchmarks/train.jsonl")
 ADAPT_POINTS, STATES, THREADS = 63, 1, 1  # a state at a time, as the paper asks; on one core
 EPOCH = 1000  # steps
+BENCH_CLASSIFIER = "mural bench classifier --json"
 STUDY = {"zigzag-maze": "mazes", "spiral-maze": "mazes", "ant-maze": "ant", "hand-reposition": "hand"}
 
 
@@ -53,7 +54,7 @@ class Times:
 
 def per_input(path: Path = CLASSIFIER) -> Iterator[Times]:
     """For one state. What differs between domains is the network, of the size that the paper chose."""
-    measured = {row["hidden"]: row for row in read(path, "mural bench classifier --json") if asked(row)}
+    measured = {row["hidden"]: row for row in read(path, BENCH_CLASSIFIER) if asked(row)}
     for paper in PER_INPUT:
         config: Any = resolve(paper.tasks[0], "mural", "paper")
         hidden = config.reward.classifier.hidden[0]
@@ -72,9 +73,10 @@ def per_epoch(where: Where | None = None, path: Path = TRAIN, classifier: Path =
 
     The benchmark counts first: it takes turns in one process, by CPU seconds. Runs come next; they may have met other
     work on their machine. Naive CNML is extrapolated as in the paper: an epoch of VICE, and 1000 states at the price
-    of one.
+    of one, with the network that MURAL has there.
     """
-    where, naive = where or Where(), {times.domain: times.naive for times in per_input(classifier)}
+    where = where or Where()
+    naive = {row["hidden"]: row["naive_cnml_s_per_state"] for row in read(classifier, BENCH_CLASSIFIER) if asked(row)}
     rows = read(path, "mural bench train domains --json")
     measured = {row["env"]: row for row in rows if row["what"] == DOMAIN and row.get("threads") == THREADS}
     for paper in PER_EPOCH:
@@ -84,7 +86,8 @@ def per_epoch(where: Where | None = None, path: Path = TRAIN, classifier: Path =
         else:
             vice, mural = (from_runs(where, paper.tasks, method) for method in ("vice", "mural"))
             source = "runs of the studies (seconds per 1000 steps)"
-        one = naive[paper.domain]
+        config: Any = resolve(paper.tasks[0], "mural", "fast")
+        one = naive.get(config.reward.classifier.hidden[0])
         long = None if vice is None or one is None else vice + EPOCH * one
         known = vice is not None and mural is not None
         yield Times(paper.domain, paper, vice, mural, long, source if known else "not yet run")
@@ -101,7 +104,7 @@ def from_runs(where: Where, tasks: tuple[str, ...], method: str) -> float | None
     found = []
     for task in tasks:
         group = Group(STUDY.get(task, "arms"), task, method)
-        runs = (run for run in where.load(group.study) if belongs(run, group))
+        runs = (run for run in where.load(group.study) if where.counts(run, group))
         found += [EPOCH * run["seconds"] / run["steps"] for run in runs if run.get("seconds")]
     return float(np.median(found)) if found else None
 
