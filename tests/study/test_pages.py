@@ -29,7 +29,8 @@ def checkout(tmp_path):
 
 
 def page(root):
-    return results.results_page(root, Where(root / "results"), Evidence(Where(root / "results"), root, root))
+    where = Where(root / "results")
+    return results.results_page(root, where, list(judge(Evidence(where, root, root))))
 
 
 def section(text, title):
@@ -104,7 +105,7 @@ def test_the_first_table_of_the_readme(checkout):
 def test_the_command_writes_once(checkout, capsys):
     write(checkout / "results" / "mazes", *seeds("zigzag-maze", "mural"))
     cli.main(["results", "--root", str(checkout)])
-    assert capsys.readouterr().out.split() == ["docs/results.md", "README.md"]
+    assert capsys.readouterr().out.split() == ["docs/results.md", "docs/claims.md", "README.md"]
     readme = (checkout / "README.md").read_text()
     assert readme.startswith(f"# Title\n\n{pages.BEGIN}\n\n| task |")
     assert readme.endswith(f"{pages.END}\n\nrest\n")
