@@ -174,6 +174,8 @@ def test_columns_with_other_names_are_told():
 def test_what_is_no_environment(wrong):
     with pytest.raises(EnvError, match=r"is no environment; it has to inherit from gymnasium\.Env"):
         mural.Agent(wrong)
+    with pytest.raises(UnknownTaskError, match="there is no task ''"):
+        mural.Agent("")
 
 
 class Odd(small.Field):

@@ -54,6 +54,8 @@ def make_env(name: str, **kwargs: Any) -> Env:
     ours = {spec.name: spec.id for spec in tasks.TASKS.values()}
     if name in ours or name in ours.values():
         return gymnasium.make(ours.get(name, name), disable_env_checker=True, **kwargs)
+    if not name:
+        raise unknown(name)
     try:
         return gymnasium.make(name, **kwargs)
     except gymnasium.error.UnregisteredEnv:
