@@ -97,7 +97,7 @@ def test_the_first_table_of_the_readme(checkout):
     assert row["MURAL"] == "1.00 [1.00, 1.00]"
     assert row["VICE"] == "0.00 (1 seed)"
     assert row["best other"] == "0.20 [0.20, 0.20] ddl"
-    assert row["MURAL's first 0.9"] == "20k steps, 2 min"
+    assert row["MURAL's first 0.9"] == "20k steps, 2.0 min"
     write(place, *seeds("zigzag-maze", "sac-distance", success=(0.4, 0.4, 0.4)))
     assert table(checkout)["zigzag-maze"]["best other"].endswith("sac-distance, which is told the reward")
 

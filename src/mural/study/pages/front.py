@@ -103,7 +103,7 @@ def times(task: str, runs: Sequence[Result] | None) -> str:
     minutes = [minutes_to_solved(run) for run in runs]
     known = [m for m in minutes if m is not None]
     median = statistics.median_time({task: known}).value if len(known) == len(minutes) else None
-    return f"{steps.value:.0f}k steps" + ("" if median is None else f", {median:.0f} min")
+    return f"{steps.value:.0f}k steps" + ("" if median is None else f", {median:.1f} min")
 
 
 def caption(runs: Runs) -> str:
