@@ -101,14 +101,6 @@ def test_n_step_returns(n_step, terminations):
             assert float(found.discount[i]) == pytest.approx(discount, rel=1e-5)
             assert float(found.next_obs[i, 0]) == end + 0.5
             ends.add((discount == 0, end - log[one]["serial"]))
-            on_the_way, now = {}, log[one]
-            for k in range(1, n_step):
-                if (now := after(log, now)) is None:
-                    break
-                on_the_way[now["serial"]] = GAMMA**k
-            weights = np.asarray(found.between_discount)[:, i]
-            counted = zip(np.asarray(found.between)[:, i, 0], weights, strict=True)
-            assert {s: w for s, w in counted if w} == pytest.approx(on_the_way, rel=1e-5)
     assert len(ends) >= (1 if terminations == "bootstrap" and n_step == 1 else 2)  # or nothing was tried
 
 

@@ -49,9 +49,6 @@ def batch():
         before=jnp.asarray(rng.normal(size=(6, OBS)), jnp.float32),
         next_before=jnp.asarray(rng.normal(size=(6, OBS)), jnp.float32),
         first_discount=jnp.asarray([0.99, 0.99, 0.99, 0.99, 0.99, 0.0], jnp.float32),
-        between=jnp.asarray(rng.normal(size=(2, 6, OBS)), jnp.float32),
-        between_before=jnp.zeros((2, 6, OBS)),
-        between_discount=jnp.asarray([[0.9, 0.9, 0.0, 0.9, 0.9, 0.9], [0.8, 0.8, 0.0, 0.0, 0.8, 0.8]], jnp.float32),
     )
 
 
@@ -134,17 +131,16 @@ def test_td_loss_by_hand(state, batch):
     assert float(info["q"]) == pytest.approx(q(state.critics[0], batch.obs, batch.action).mean(), rel=1e-4, abs=1e-5)
 
 
-def test_the_states_on_the_way_are_worth_their_entropy(state, batch):
-    """y of three steps is that of the rewards alone, plus α Σ_k γᵏ (−log π(a_k|s_k)) with fresh actions a_k."""
-    three = dataclasses.replace(CONFIG, n_step=3)
-    key_next, key_between = jax.random.split(jax.random.key(5))
-    _, log_pi = act(state.policy, batch.between.reshape(12, OBS), key=key_between)
-    worth = np.exp(-0.7) * np.sum(np.asarray(batch.between_discount) * -np.asarray(log_pi).reshape(2, 6), axis=0)
-    richer = batch._replace(returns=batch.returns + worth)
-    expected, _ = td_loss(state.critics, CONFIG, state, richer, key=key_next)
-    loss, _ = td_loss(state.critics, three, state, batch, key=jax.random.key(5))
-    assert float(loss) == pytest.approx(float(expected), rel=1e-4)
-    assert np.abs(worth).max() > 0.1
+def test_values_of_several_steps_are_of_rewards_alone(state, batch):
+    """y of three steps is R + γᵐ min_j Q̄_j: no temperature in it."""
+    key, three = jax.random.key(5), dataclasses.replace(CONFIG, n_step=3)
+    next_action, _ = act(state.policy, batch.next_obs, key=key)
+    y = np.asarray(batch.returns) + np.asarray(batch.discount) * least(state.targets, batch.next_obs, next_action)
+    expected = sum(0.5 * np.mean((q(critic, batch.obs, batch.action) - y) ** 2) for critic in state.critics)
+    for log_temperature in (-0.7, 2.0):
+        warm = state._replace(log_temperature=jnp.float32(log_temperature))
+        loss, _ = td_loss(state.critics, three, warm, batch, key=key)
+        assert float(loss) == pytest.approx(expected, rel=1e-4)
 
 
 def test_values_relative_to_a_base(state, batch):

@@ -74,7 +74,8 @@ def test_draws_are_valid_and_labelled(name, rich):
     found, ids = draws(replay, case, rich=rich)
     pool = np.asarray(found.labelled)[: int(found.size)]
     assert ids.shape == (case.calls, 8, 128)
-    assert len(pool) <= case.pool
+    assert len(pool) <= case.pool * case.n_step
+    assert int(found.usable) == min(case.pool, min(case.written, case.rows) * case.environments)
     for c in range(case.calls):
         written = case.written + (c + 1) * case.new_rows
         times = np.arange(max(0, written - case.rows), written)
@@ -174,7 +175,7 @@ def used_rewards(monkeypatch, agent: mural.Agent, epochs: int) -> tuple[list[lis
     real_call, real_relabel = compiled.call, compiled.relabel
     when: list[list[float]] = []
     labels: list[int] = []
-    n = agent.config.sac.n_step
+    n = agent.run.sac.steps_ahead
 
     def call(program, state, parts, replay, block, ids, examples, *, key):
         result = real_call(program, state, parts, replay, block, ids, examples, key=key)
@@ -221,7 +222,7 @@ def test_every_reward_in_use_is_current(clock, monkeypatch, settings):
     assert when[0] == []
     for epoch in range(1, 8):
         np.testing.assert_allclose(when[epoch], 10 * epoch, atol=1e-4)
-        assert 0 < labels[epoch] <= agent.config.loop.pool
+        assert 0 < labels[epoch] <= agent.config.loop.pool * agent.run.sac.steps_ahead
     if "loop.pool" in settings:
         assert len(set(labels[2:])) == 1  # however much there is
 

@@ -23,6 +23,15 @@ def test_the_discount_looks_as_far_as_an_episode(horizon, gamma):
         _ = SAC(gamma=None).discount
 
 
+@pytest.mark.parametrize(("horizon", "n"), [(None, 1), (20, 1), (100, 1), (199, 1), (200, 2), (400, 4), (1000, 5)])
+def test_returns_are_over_a_step_for_every_hundred_of_an_episode(horizon, n):
+    assert settled(SAC(n_step=None), World(horizon), {}).steps_ahead == n
+    assert settled(SAC(n_step=3), World(horizon), {"n_step": 2}).steps_ahead == 3
+    assert settled(SAC(n_step=None), World(horizon), {"n_step": 2}).steps_ahead == 2  # what it found when it began
+    with pytest.raises(ValueError, match="settled where a run begins"):
+        _ = SAC(n_step=None).steps_ahead
+
+
 def test_motion_is_seen_on_ice_and_after_a_resume(tmp_path):
     examples = np.random.default_rng(0).normal(3, 0.1, (20, 4)).astype(np.float32)
     config = {**small.SETTINGS, "sac.motion": None, "sac.gamma": None, "loop.epoch_steps": 60}

@@ -27,7 +27,7 @@ def odds_ahead(config: SAC, state: SACState, batch: Batch, *, key: Array) -> Arr
     key_first, key_later = jax.random.split(key)
     first_action, _ = act(state.policy, batch.first_obs, key=key_first)
     first = [q_values(target, batch.first_obs, first_action, config.layer_norm) for target in state.targets]
-    if config.n_step == 1:
+    if config.steps_ahead == 1:
         w = jnp.exp(jnp.minimum(jnp.minimum(*first), LOGIT_MAX))
     else:
         later_action, _ = act(state.policy, batch.next_obs, key=key_later)

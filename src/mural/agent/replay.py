@@ -76,9 +76,6 @@ class Batch(NamedTuple):
     before: Array  # [b, o] one step before `obs`; `obs` itself where the episode began or the data end
     next_before: Array  # [b, o] one step before `next_obs`
     first_discount: Array  # [b] γ, or 0 where nothing follows that first step
-    between: Array  # [n − 1, b, o] the states on the way, after 1 … n − 1 steps
-    between_before: Array  # [n − 1, b, o] one step before each
-    between_discount: Array  # [n − 1, b] γᵏ, or 0 for a state that is not on the way
 
 
 def empty_rows(
@@ -198,9 +195,6 @@ def batch(replay: Replay, ids: Array, *, gamma: float, n_step: int, terminations
         before=flat.obs[earlier],
         next_before=flat.obs[final],
         first_discount=first_discount,
-        between=flat.obs[chain[1:]],
-        between_before=flat.obs[chain[:-1]],
-        between_discount=jnp.where(fresh[1:], powers[1:, None], 0.0),
     )
 
 

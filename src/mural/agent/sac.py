@@ -1,6 +1,6 @@
 """Soft actor-critic: twin critics, a tanh-Gaussian policy, a learned temperature. Pure functions on a pytree.
 
-y = R + γᵐ [ min_j Q̄_j(s′, a′) − α log π(a′|s′) ],  a′ ~ π(·|s′)
+y = R + γᵐ [ min_j Q̄_j(s′, a′) − α log π(a′|s′) ],  a′ ~ π(·|s′);  without α log π where R is of several steps
 Q may be learned relative to a base: Q = base + network, base = the replay's mean reward for ever.
 L_Q = Σ_j ½ E (Q_j(s, a) − y)²      L_π = E [ α log π(a|s) − min_j Q_j(s, a) ]      L_α = −log α · E [ log π + H̄ ]
 """
@@ -62,8 +62,9 @@ class SAC:
     """Fixes the temperature α to this. None: α is learned."""
     layer_norm: bool = False
     """Normalise the hidden layers of the critics."""
-    n_step: PositiveInt = 1
-    """Steps whose rewards are summed before the critic estimates the rest."""
+    n_step: PositiveInt | None = 1
+    """Steps whose rewards are summed before the critic estimates the rest; from 2 on, values are of rewards alone,
+    without entropy. None: one for every hundred steps of an episode."""
     averaging: Annotated[float, ABOVE_ZERO_TO_ONE] = 1.0
     """How far the policy that is evaluated and exported moves towards the learning one with each update. Below 1 it is
     a running average of its weights, which does not waver from epoch to epoch; 1: it is the learning one."""
@@ -91,6 +92,13 @@ class SAC:
         if self.gamma is None:
             raise ArgumentError("sac.gamma is settled where a run begins: see `mural.training.settle`")
         return self.gamma
+
+    @property
+    def steps_ahead(self) -> int:
+        """n, once a run has settled it."""
+        if self.n_step is None:
+            raise ArgumentError("sac.n_step is settled where a run begins: see `mural.training.settle`")
+        return self.n_step
 
 
 Critics = tuple[Params, Params]
@@ -192,17 +200,16 @@ def pessimistic(critics: Critics, obs: Array, action: Array, layer_norm: bool) -
 
 
 def td_loss(critics: Critics, config: SAC, state: SACState, batch: Batch, *, key: Array) -> tuple[Array, Info]:
-    """L_Q: the squared error to the soft n-step target."""
-    key_next, key_between = jax.random.split(key) if config.n_step > 1 else (key, key)
-    next_action, next_log_pi = act(state.policy, batch.next_obs, key=key_next)
-    future = pessimistic(state.targets, batch.next_obs, next_action, config.layer_norm)
-    future = state.base + future - temperature(config, state) * next_log_pi
-    y = batch.returns + batch.discount * future - state.base
-    if config.n_step > 1:  # the states on the way are worth their entropy too
-        _, log_pi = act(state.policy, batch.between.reshape(-1, batch.obs.shape[-1]), key=key_between)
-        entropies = batch.between_discount * -log_pi.reshape(batch.between_discount.shape)
-        y = y + temperature(config, state) * jnp.sum(entropies, axis=0)
-    y = jax.lax.stop_gradient(y)
+    """L_Q: the squared error to the target, which is soft for one step. For more it is of rewards alone.
+
+    Entropy in targets of several steps feeds on itself: returns that vary more make the policy narrower, the
+    temperature rises to widen it, and α log π, one term per step, makes the returns vary more.
+    """
+    next_action, next_log_pi = act(state.policy, batch.next_obs, key=key)
+    future = state.base + pessimistic(state.targets, batch.next_obs, next_action, config.layer_norm)
+    if config.steps_ahead == 1:
+        future = future - temperature(config, state) * next_log_pi
+    y = jax.lax.stop_gradient(batch.returns + batch.discount * future - state.base)
     values = [q_values(critic, batch.obs, batch.action, config.layer_norm) for critic in critics]
     loss = sum((0.5 * jnp.mean((q - y) ** 2) for q in values), jnp.zeros(()))
     return loss, {"critic_loss": loss, "q": state.base + jnp.mean(values[0])}
@@ -252,7 +259,6 @@ def seen(config: SAC, view: View, batch: Batch) -> Batch:
         obs=see(batch.obs, batch.before),
         next_obs=see(batch.next_obs, batch.next_before),
         first_obs=see(batch.first_obs, batch.obs),
-        between=jax.vmap(see)(batch.between, batch.between_before),
     )
 
 
@@ -316,7 +322,9 @@ def updates(
 
     def one(state: SACState, xs: tuple[Array, Array]) -> tuple[SACState, Info]:
         rows, k = xs
-        batch = replay_buffer.batch(replay, rows, gamma=config.discount, n_step=config.n_step, terminations=meaning)
+        batch = replay_buffer.batch(
+            replay, rows, gamma=config.discount, n_step=config.steps_ahead, terminations=meaning
+        )
         batch = seen(config, state.view, batch)
         return update(config, state, batch, objective, examples, key=k)
 

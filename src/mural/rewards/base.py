@@ -30,6 +30,7 @@ Names = tuple[str, ...]
 STATES, PAIRS, POLICY = "states", "pairs", "policy"
 Need = Literal["examples", "example_obs", "env_reward", "success", "distance"]
 Source = Literal["learned", "told", "none"]
+Worth = Literal["probability", "log_odds", "surprise"]
 
 
 @dataclass(frozen=True)
@@ -146,10 +147,17 @@ class NMLPart(Classifier):
         """p(success) [n]: the likelihoods, normalised."""
         return jax.nn.softmax(self.log_likelihoods(state, states))[:, 1]
 
-    def log_odds(self, state: PartState, states: Array) -> Array:
-        """A tenth of log p/(1 − p) [n]: 0 where nobody has been, −1 where 20,000 visits failed, above 0 at success."""
+    def reward_of(self, kind: Worth, state: PartState, states: Array) -> Array:
+        """What states [n, d] are worth [n], in one of three measures of p = p(success | s).
+
+        probability: p, the paper's. log_odds: a tenth of log p/(1 − p), 0 where nobody has been, −1 where 20,000 visits
+        failed. surprise: three tenths of −log(1 − p), which is as p where visits failed and as the log-odds at success.
+        """
+        if kind == "probability":
+            return self.probability(state, states)
         log_p = self.log_likelihoods(state, states)
-        return 0.1 * (log_p[:, 1] - log_p[:, 0])
+        odds = log_p[:, 1] - log_p[:, 0]
+        return 0.1 * odds if kind == "log_odds" else 0.3 * jax.nn.softplus(odds)
 
     def regret(self, state: PartState, states: Array) -> Array:
         """log Σ_y p_{θ_y}(y | s) [n] of states [n, d]: 0 where data settle the label, log 2 where there are none."""

@@ -40,7 +40,8 @@ class Loop:
     replay_size: PositiveInt = 500_000
     """Transitions that the replay holds; when it is full, new ones overwrite the oldest."""
     pool: PositiveInt = 16_384
-    """Each epoch gives new rewards to this many old transitions at most; it learns from them and from its own steps."""
+    """An epoch learns from this many old transitions at most, and from its own steps; it gives new rewards to them
+    and to those that their n-step returns need."""
     rich: Share = 0.0
     """Share of the old transitions in a batch that is drawn by the rank of the reward, high ones first: what is new or
     good is rare in the replay, and there the values have to be learned. 0: all are drawn uniformly."""
@@ -133,9 +134,7 @@ def validate(config: RunConfig) -> RunConfig:
     config = plain(config)
     for name, value, words in broken(config):
         raise ConfigError(f"{name} is {value}; it must {words}")
-    loop, sac = config.loop, config.sac
-    if loop.pool < sac.n_step:
-        raise ConfigError(f"loop.pool ({loop.pool}) must be at least sac.n_step ({sac.n_step})")
+    loop = config.loop
     if loop.updates_per_step and not round(loop.steps_per_call * loop.updates_per_step):
         raise ConfigError(
             f"loop.updates_per_step ({loop.updates_per_step}) is less than one update per call: raise it, or "

@@ -168,8 +168,8 @@ RULES: tuple[Rule, ...] = (
         preset="fast",
     ),
     Rule(
-        {"sac.gamma": None, "sac.motion": None, "sac.waves": None},
-        "ours: γ from the length of an episode; velocities where things move by themselves; waves on grids",
+        {"sac.gamma": None, "sac.n_step": None, "sac.motion": None, "sac.waves": None},
+        "ours: γ and n from the length of an episode; velocities where things move by themselves; waves on grids",
         preset="fast",
     ),
     Rule(

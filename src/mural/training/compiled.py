@@ -39,11 +39,11 @@ class Program(NamedTuple):
 class Pool(NamedTuple):
     """The old transitions of an epoch."""
 
-    labelled: Array  # [p] ids; the first `size` are to be labelled
+    labelled: Array  # [n p] ids; the first `size` are to be labelled
     size: Array
     starts: Array  # [p] ids to draw from, the oldest first; the first `usable`
     usable: Array
-    ages: Array  # [p] how many are older in the replay; that of none is beyond the last
+    ages: Array  # [p] how many are older in the replay
 
 
 def states_of(obs: Array, seen: Seen) -> Array:
@@ -64,22 +64,23 @@ def labels(program: Program, parts: total.PartStates, rows: Rows) -> tuple[Array
 
 @partial(jax.jit, static_argnames=("pool", "n_step"))
 def choose(replay: Replay, *, pool: int, n_step: int, key: Array) -> Pool:
-    """The old transitions that the epoch will use: all of them while there are at most `pool`, then a random choice,
-    with the n − 1 that follow each (n-step returns need their rewards too)."""
+    """The old transitions that the epoch will use: all of them while there are at most `pool`, then a random choice.
+
+    To be labelled are these and the n − 1 that follow each: n-step returns need their rewards too.
+    """
     rows, environments = replay.rows.step.shape
-    total_ids, chosen = rows * environments, pool // n_step
+    total_ids = rows * environments
     old = replay_buffer.filled(replay) * environments
     everything = old <= pool
     first_new = (replay.written % rows) * environments
     oldest = jnp.where(old == total_ids, first_new, 0)
     # Ages, 0 for the oldest: in this order, what has been overwritten by a call is the beginning of the pool.
-    some = jnp.sort((replay_buffer.draw(replay, chosen, key=key) - oldest) % total_ids)
-    ages = jnp.where(everything, jnp.arange(pool), jnp.pad(some, (0, pool - chosen), constant_values=total_ids))
+    some = jnp.sort((replay_buffer.draw(replay, pool, key=key) - oldest) % total_ids)
+    ages = jnp.where(everything, jnp.arange(pool), some)
     starts = (ages + oldest) % total_ids
-    followed = replay_buffer.followers(replay, starts[:chosen], n_step).reshape(-1)
-    labelled = jnp.where(everything, starts, jnp.pad(followed, (0, pool - chosen * n_step)))
-    usable = jnp.where(everything, old, chosen)
-    return Pool(labelled, jnp.where(everything, old, chosen * n_step), starts, usable, ages)
+    followed = replay_buffer.followers(replay, starts, n_step).reshape(-1)
+    labelled = jnp.where(everything, jnp.resize(starts, followed.shape), followed)
+    return Pool(labelled, jnp.where(everything, old, pool * n_step), starts, jnp.minimum(old, pool), ages)
 
 
 @partial(jax.jit, static_argnames=("calls", "updates", "batch", "new_rows", "rich"))

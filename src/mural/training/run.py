@@ -185,7 +185,7 @@ class Run:
     ) -> Row:
         loop = self.config.loop
         key_pool, key_draw = jax.random.split(key_plan)
-        pool = compiled.choose(self.replay, pool=loop.pool, n_step=self.sac.n_step, key=key_pool)
+        pool = compiled.choose(self.replay, pool=loop.pool, n_step=self.sac.steps_ahead, key=key_pool)
         old = np.asarray(pool.labelled)[: int(pool.size)]
         row: Row = {}
         if not loop.stale:

@@ -10,12 +10,13 @@ from mural.agent.sac import SAC
 from mural.inputs.watching import hides_motion, look, waves_of
 from mural.inputs.world import World
 
-OPEN = ("gamma", "motion", "waves")  # settings that may be left at None
-SHORT = 100  # steps of an episode: γ is 0.99 for these and shorter ones
+OPEN = ("gamma", "n_step", "motion", "waves")  # settings that may be left at None
+SHORT = 100  # steps of an episode: γ is 0.99 and n is 1 for these and shorter ones
+MOST_STEPS = 5  # n of long episodes
 
 
 def settled(config: SAC, world: World, found: Mapping[str, Any]) -> SAC:
-    """The agent's settings with nothing left open: γ from the length of an episode, the others from watching it.
+    """The agent's settings with nothing left open: γ and n from the length of an episode, the others from watching it.
 
     `found` is what the run found when it began, if it goes on: it does not look again.
     """
@@ -23,6 +24,8 @@ def settled(config: SAC, world: World, found: Mapping[str, Any]) -> SAC:
     config = dataclasses.replace(config, **known)
     if config.gamma is None:
         config = dataclasses.replace(config, gamma=1 - 1 / max(world.horizon or SHORT, SHORT))
+    if config.n_step is None:
+        config = dataclasses.replace(config, n_step=min(max((world.horizon or SHORT) // SHORT, 1), MOST_STEPS))
     if config.motion is None or config.waves is None:
         watched = look(world.envs[0], world.spaces)
         motion = hides_motion(watched) if config.motion is None else config.motion
@@ -41,6 +44,8 @@ def findings(asked: SAC, found: SAC, horizon: int | None) -> Iterator[str]:
     if asked.gamma is None:
         why = "the default: the environment has no time limit" if horizon is None else "from the length of an episode"
         yield f"sac.gamma {found.discount:.4g}, {why}"
+    if asked.n_step is None and found.steps_ahead > 1:
+        yield f"sac.n_step {found.steps_ahead}, one for every hundred steps of an episode"
     if asked.motion is None and found.motion:
         yield "sac.motion: the environment moves by itself, so the agent sees the change since the last observation too"
     if asked.waves is None and found.waves:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from mural.limits import PositiveInt, PositiveOrInfinite
 from mural.nml import kernel
 from mural.nml.weights import Data
 from mural.rewards import dataset
-from mural.rewards.base import Experience, Info, NMLPart, Problem
+from mural.rewards.base import Experience, Info, NMLPart, Problem, Worth
 
 
 class KernelState(NamedTuple):
@@ -42,8 +42,9 @@ class KernelCNML(NMLPart):
     coreset: bool = True
     """The replay states of D are chosen so that none that was visited is far from all of them, each with the number of
     visits around it. Off: a random draw (paper)."""
-    reward: Literal["probability", "log_odds"] = "log_odds"
-    """p(success), or a tenth of log p/(1 − p) = log (K₁ + 1)/(K₀ + 1), which does not saturate around the examples."""
+    reward: Worth = "log_odds"
+    """What a state is worth: p(success), log_odds: a tenth of log p/(1 − p) = log (K₁ + 1)/(K₀ + 1), or surprise: three
+    tenths of −log(1 − p). The last two do not saturate around the examples."""
 
     def init(self, problem: Problem, *, key: Array) -> KernelState:
         """No data: p = 0.5 everywhere."""
@@ -66,8 +67,8 @@ class KernelCNML(NMLPart):
         return kernel.log_likelihoods(state.support, states, state.kernel_width)
 
     def label(self, state: KernelState, states: Array) -> Array:
-        """r(s): p(success | s), or its log-odds."""
-        return self.log_odds(state, states) if self.reward == "log_odds" else self.probability(state, states)
+        """r(s): p(success | s) in the measure that is asked for."""
+        return self.reward_of(self.reward, state, states)
 
 
 @partial(jax.jit, static_argnums=0)

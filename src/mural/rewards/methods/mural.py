@@ -21,7 +21,7 @@ from mural.nml.descent import Fit
 from mural.nml.meta import MetaNML
 from mural.nml.weights import Data, identity, subset
 from mural.rewards import dataset
-from mural.rewards.base import Experience, Info, NMLPart, Problem, Term, register_method
+from mural.rewards.base import Experience, Info, NMLPart, Problem, Term, Worth, register_method
 
 REPORTED = 256  # visited states that the report of an epoch is about
 
@@ -60,8 +60,9 @@ class NMLClassifier(NMLPart):
     coreset: bool = True
     """The replay states of D are chosen so that none that was visited is far from all of them, each with the number of
     visits around it. Off: a random draw (paper)."""
-    reward: Literal["probability", "log_odds"] = "log_odds"
-    """p(success) (paper), or a tenth of log p/(1 − p), which does not saturate around the examples."""
+    reward: Worth = "log_odds"
+    """What a state is worth: p(success) (paper), log_odds: a tenth of log p/(1 − p), or surprise: three tenths of
+    −log(1 − p). The last two do not saturate around the examples."""
     meta_training: bool = True
     """Train for the answer after the step. Off: plain cross-entropy on D, the same step when asked (ablation)."""
     query_in_every_batch: bool = True
@@ -164,8 +165,8 @@ class NMLClassifier(NMLPart):
         return asked(self.config(count), params, state.support, states, state.kernel_width, key=key)
 
     def label(self, state: NMLState, states: Array) -> Array:
-        """r(s): p_meta-NML(success | s), or its log-odds."""
-        return self.log_odds(state, states) if self.reward == "log_odds" else self.probability(state, states)
+        """r(s): p_meta-NML(success | s) in the measure that is asked for."""
+        return self.reward_of(self.reward, state, states)
 
     def prior(self, state: NMLState, states: Array) -> Array:
         """p(success | state) [n] of the same network before any adaptation."""
