@@ -91,11 +91,14 @@ def test_kernel_width_is_the_one_measured_unless_set(problem, visited, fresh, le
     assert float(learned[0].kernel_width) == 1.0
 
 
-def test_log_odds_are_those_of_the_probability(learned):
+def test_other_measures_are_those_of_the_probability(learned):
     x = synthetic.at([[0.0, 0.0], [4.0, 0.0], [8.0, 0.0]])
     p = np.asarray(synthetic.label(PART, learned[0], x), np.float64)
+    assert p.min() < 0.4 < 0.6 < p.max()
     odds = synthetic.label(replace(PART, reward="log_odds"), learned[0], x)
     np.testing.assert_allclose(odds, 0.1 * np.log(p / (1 - p)), rtol=1e-3)
+    surprise = synthetic.label(replace(PART, reward="surprise"), learned[0], x)
+    np.testing.assert_allclose(surprise, -0.3 * np.log(1 - p), rtol=1e-3)
 
 
 def test_the_gap_to_kernel_counts_is_reported(learned):

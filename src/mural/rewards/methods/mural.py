@@ -60,7 +60,7 @@ class NMLClassifier(NMLPart):
     coreset: bool = True
     """The replay states of D are chosen so that none that was visited is far from all of them, each with the number of
     visits around it. Off: a random draw (paper)."""
-    reward: Worth = "log_odds"
+    reward: Worth = "surprise"
     """What a state is worth: p(success) (paper), log_odds: a tenth of log p/(1 − p), or surprise: three tenths of
     −log(1 − p). The last two do not saturate around the examples."""
     meta_training: bool = True
