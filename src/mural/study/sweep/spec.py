@@ -21,7 +21,7 @@ from mural.typed import ConfigError, build
 PRESETS = typing.get_args(presets.Preset)
 PLAIN = ""  # the name of no variant
 # And so they are on tasks of 100 steps that come to rest and are no grid.
-BEFORE = {"sac.gamma": 0.99, "sac.motion": False, "sac.waves": 0}
+BEFORE = {"sac.gamma": 0.99, "sac.n_step": 1, "sac.motion": False, "sac.waves": 0}
 
 
 class SpecError(MuralError, ValueError):
