@@ -81,7 +81,7 @@ def ablation(world, method, variant, score):
         ("no-meta", "mural-no-meta", ""), ("negatives", "mural-negatives", ""), ("kernel", "mural", "no-kernel"),
         ("counts", "mural", "no-counts"), ("current", "mural", "stored-rewards"), ("noise", "mural", "white-noise"),
         ("units", "mural", "raw-units"), ("coreset", "mural", "random-draw"), ("batches", "mural", "uniform-batches"),
-        ("relative", "mural", "whole-values"), ("log-odds", "mural", "probability"),
+        ("relative", "mural", "whole-values"), ("surprise", "mural", "probability"),
     ],
 )  # fmt: skip
 def test_ablations_in_both_directions(world, claim, method, variant):

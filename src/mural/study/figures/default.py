@@ -1,4 +1,4 @@
-"""The rules of the default, each in a picture: noise, units, width, log-odds, spared visits, coreset, draws by rank."""
+"""The rules of the default, each in a picture: noise, units, width, measures, spared visits, coreset, draws by rank."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def default(ask: Ask) -> Drawn:
     figure = sheet(PAGE, 3.9)
     axes = list(figure.subplots(2, 4).flat)
     panels: tuple[Callable[[Any, int], dict[str, Any]], ...] = (
-        noise, units, width, log_odds, spared, partial(holes, core=False), partial(holes, core=True), ranks,
+        noise, units, width, measures, spared, partial(holes, core=False), partial(holes, core=True), ranks,
     )  # fmt: skip
-    names = ("noise", "units", "width", "log-odds", "spared", "random draw", "coreset", "ranks")
+    names = ("noise", "units", "width", "measures", "spared", "random draw", "coreset", "ranks")
     data = {name: panel(ax, ask.seed) for name, panel, ax in zip(names, panels, axes, strict=True)}
     for ax in axes:
         ax.title.set_fontsize(7)
@@ -149,17 +149,18 @@ def drawn(states: Floats, examples: Floats, seed: int, **how: Any) -> Data:
     return dataset.compose(part, jnp.asarray(states)[rows], len(states), examples, lambda_of(states), key=key_examples)
 
 
-def log_odds(ax: Any, seed: int) -> dict[str, Any]:
-    """p and its log-odds across the examples: one has a flat top."""
+def measures(ax: Any, seed: int) -> dict[str, Any]:
+    """p, its log-odds and the surprise of failure across the examples: the first has a flat top, the second no floor."""
     states, examples = visited(seed)
     data = drawn(states, examples, seed)
     along, places = line(examples)
     odds = 10 * reward(data, places, lambda_of(states))
     ax.plot(along, 1 / (1 + np.exp(-odds)), color=OLD, label="p")
-    ax.plot(along, 0.1 * odds, color=NEW, label="log-odds / 10")
+    ax.plot(along, 0.1 * odds, color="0.6", label="log-odds / 10")
+    ax.plot(along, 0.3 * np.logaddexp(0, odds), color=NEW, label="−0.3 log(1 − p)")
     ax.set(title="a reward with a peak", xlabel="distance from the goal")
     ax.legend(fontsize=5, loc="upper left")
-    return {"highest": float(0.1 * odds.max())}
+    return {"highest": float(0.3 * np.logaddexp(0, odds.max()))}
 
 
 def spared(ax: Any, seed: int) -> dict[str, Any]:
