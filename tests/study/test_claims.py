@@ -82,6 +82,7 @@ def ablation(world, method, variant, score):
         ("counts", "mural", "no-counts"), ("current", "mural", "stored-rewards"), ("noise", "mural", "white-noise"),
         ("units", "mural", "raw-units"), ("coreset", "mural", "random-draw"), ("batches", "mural", "uniform-batches"),
         ("relative", "mural", "whole-values"), ("surprise", "mural", "probability"),
+        ("no-log-odds", "mural", "log-odds"),
     ],
 )  # fmt: skip
 def test_ablations_in_both_directions(world, claim, method, variant):

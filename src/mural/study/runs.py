@@ -75,7 +75,7 @@ COMPARISON = (
 ABLATED = {"zigzag-maze": "mazes", "sawyer-push": "arms"}  # tasks of the ablations, and the studies with MURAL itself
 RULES = (
     "no-kernel", "no-counts", "stored-rewards", "white-noise", "raw-units", "random-draw", "uniform-batches",
-    "whole-values", "probability", "motion",
+    "whole-values", "probability", "log-odds", "motion",
 )  # fmt: skip
 
 

@@ -47,6 +47,12 @@ def course(run):
     return (run.folder / "metrics.jsonl").read_bytes(), json.dumps(curves).encode()
 
 
+def test_processes_have_a_core_each_unless_some_are_left_over():
+    assert local.places([0, 3], None) == [[0], [3]]
+    assert local.places([0, 3], 3) == [[0], [3], [0]]
+    assert local.places([0, 3], 1) == [[0, 3]]  # a second sweep beside it is not pinned to the same core
+
+
 def test_killed_interrupted_and_failing_runs(tmp_path, capsys):
     (whole,) = plan(tmp_path / "whole")
     assert sweep([whole], 1, Board(1)).done == [whole.name]

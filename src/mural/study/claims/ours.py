@@ -40,8 +40,10 @@ OURS = (
           ablated("mural", "uniform-batches"), ours=True),
     Claim("relative", "Critics that leave out the mean level of the reward are worth it.", "ours", BOTH,
           ablated("mural", "whole-values"), ours=True),
-    Claim("surprise", "The surprise of failure as reward, instead of the paper's probability, is worth it.", "ours", BOTH,
-          ablated("mural", "probability"), ours=True),
+    Claim("surprise", "The surprise of failure as reward, instead of the paper's probability, is worth it.", "ours",
+          BOTH, ablated("mural", "probability"), ours=True),
+    Claim("no-log-odds", "The surprise of failure as reward, instead of the log-odds, is worth it.", "ours",
+          BOTH, ablated("mural", "log-odds"), ours=True),
     Claim("noise", "Correlated noise is worth it.", "ours", BOTH, ablated("mural", "white-noise"), ours=True),
     Claim("units", "A metric without units is worth it.", "ours", BOTH, ablated("mural", "raw-units"), ours=True),
 )  # fmt: skip

@@ -150,7 +150,7 @@ def drawn(states: Floats, examples: Floats, seed: int, **how: Any) -> Data:
 
 
 def measures(ax: Any, seed: int) -> dict[str, Any]:
-    """p, its log-odds and the surprise of failure across the examples: the first has a flat top, the second no floor."""
+    """p, its log-odds and the surprise of failure across the examples: the first has a flat top, the second no end."""
     states, examples = visited(seed)
     data = drawn(states, examples, seed)
     along, places = line(examples)

@@ -1,4 +1,7 @@
-"""A sweep on this machine: a process per core, each pinned to its own; others start as they end."""
+"""A sweep on this machine: a process per core, each pinned to its own; others start as they end.
+
+Where there are fewer processes than cores, none is pinned: another sweep beside this one would pin to the same cores.
+"""
 
 from __future__ import annotations
 
@@ -38,29 +41,34 @@ class Running:
 
     run: Run
     process: subprocess.Popen[bytes]
-    core: int
+    cores: list[int]
+
+
+def places(cores: list[int], jobs: int | None) -> list[list[int]]:
+    """The cores that each of `jobs` processes may use: one each, or all of them where that leaves some idle."""
+    count = jobs or len(cores)
+    return [[cores[i % len(cores)]] for i in range(count)] if count >= len(cores) else [cores] * count
 
 
 def sweep(runs: Sequence[Run], jobs: int | None, board: Board) -> Outcome:
     """Bring all runs to their ends, `jobs` at once (None: as many as there are cores)."""
-    cores = cores_here()
-    free = [cores[i % len(cores)] for i in range(jobs or len(cores))]
+    free = places(cores_here(), jobs)
     waiting, tries, outcome = deque(runs), Counter[str](), Outcome()
     running: list[Running] = []
     with termination_as_interrupt(), board:
         try:
             while waiting or running:
                 while waiting and free:
-                    run, core = waiting.popleft(), free.pop(0)
+                    run, mine = waiting.popleft(), free.pop(0)
                     tries[run.name] += 1
                     state.failure_path(run).unlink(missing_ok=True)
-                    running.append(Running(run, start(job(run), [core], signal.SIGINT), core))
-                    board.started(run, f"core {core}", tries[run.name])
+                    running.append(Running(run, start(job(run), mine, signal.SIGINT), mine))
+                    board.started(run, f"core {' or '.join(map(str, mine))}", tries[run.name])
                 time.sleep(PAUSE)
                 board.refresh(len(waiting))
                 for one in [one for one in running if one.process.poll() is not None]:
                     running.remove(one)
-                    free.append(one.core)
+                    free.append(one.cores)
                     if not ended(one.run, one.process.returncode, tries[one.run.name], outcome, board):
                         waiting.append(one.run)
         except KeyboardInterrupt:
