@@ -223,8 +223,8 @@ def test_every_reward_in_use_is_current(clock, monkeypatch, settings):
     for epoch in range(1, 8):
         np.testing.assert_allclose(when[epoch], 10 * epoch, atol=1e-4)
         assert 0 < labels[epoch] <= agent.config.loop.pool * agent.run.sac.steps_ahead
-    if "loop.pool" in settings:
-        assert len(set(labels[2:])) == 1  # however much there is
+    if "loop.pool" in settings and "sac.n_step" not in settings:
+        assert len(set(labels[2:])) == 1  # however much there is; returns of several steps may overlap
 
 
 def test_stale_rewards_stay_as_they_were(clock, monkeypatch):

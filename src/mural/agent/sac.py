@@ -1,6 +1,6 @@
 """Soft actor-critic: twin critics, a tanh-Gaussian policy, a learned temperature. Pure functions on a pytree.
 
-y = R + γᵐ [ min_j Q̄_j(s′, a′) − α log π(a′|s′) ],  a′ ~ π(·|s′);  without α log π where R is of several steps
+y = R + γᵐ [ min_j Q̄_j(s′, a′) − α log π(a′|s′) ],  a′ ~ π(·|s′);  without α log π where n ≥ 2
 Q may be learned relative to a base: Q = base + network, base = the replay's mean reward for ever.
 L_Q = Σ_j ½ E (Q_j(s, a) − y)²      L_π = E [ α log π(a|s) − min_j Q_j(s, a) ]      L_α = −log α · E [ log π + H̄ ]
 """
@@ -64,7 +64,7 @@ class SAC:
     """Normalise the hidden layers of the critics."""
     n_step: PositiveInt | None = 1
     """Steps whose rewards are summed before the critic estimates the rest; from 2 on, values are of rewards alone,
-    without entropy. None: one for every hundred steps of an episode."""
+    without entropy. None: one for every hundred steps of an episode, at most 5."""
     averaging: Annotated[float, ABOVE_ZERO_TO_ONE] = 1.0
     """How far the policy that is evaluated and exported moves towards the learning one with each update. Below 1 it is
     a running average of its weights, which does not waver from epoch to epoch; 1: it is the learning one."""

@@ -136,8 +136,25 @@ class Classifier(Part):
         return self.probability(state, states)
 
 
+def worth(measure: Worth, odds: Array) -> Array:
+    """What a state is worth, from its log-odds log p/(1 − p) of success [n], in one of three measures.
+
+    probability: p, the paper's. log_odds: a tenth of them, 0 where nobody has been, −1 where 20,000 visits failed.
+    surprise: three tenths of −log(1 − p), which is as p where visits failed and as the log-odds at success.
+    """
+    match measure:
+        case "probability":
+            return jax.nn.sigmoid(odds)
+        case "log_odds":
+            return 0.1 * odds
+        case "surprise":
+            return 0.3 * jax.nn.softplus(odds)
+
+
 class NMLPart(Classifier):
     """A classifier by conditional normalized maximum likelihood, which knows how little it knows."""
+
+    reward: Worth = "probability"
 
     @abstractmethod
     def log_likelihoods(self, state: PartState, states: Array) -> Array:
@@ -147,17 +164,10 @@ class NMLPart(Classifier):
         """p(success) [n]: the likelihoods, normalised."""
         return jax.nn.softmax(self.log_likelihoods(state, states))[:, 1]
 
-    def reward_of(self, kind: Worth, state: PartState, states: Array) -> Array:
-        """What states [n, d] are worth [n], in one of three measures of p = p(success | s).
-
-        probability: p, the paper's. log_odds: a tenth of log p/(1 − p), 0 where nobody has been, −1 where 20,000 visits
-        failed. surprise: three tenths of −log(1 − p), which is as p where visits failed and as the log-odds at success.
-        """
-        if kind == "probability":
-            return self.probability(state, states)
+    def label(self, state: PartState, states: Array) -> Array:
+        """r(s) [n]: p(success) in the measure that is asked for."""
         log_p = self.log_likelihoods(state, states)
-        odds = log_p[:, 1] - log_p[:, 0]
-        return 0.1 * odds if kind == "log_odds" else 0.3 * jax.nn.softplus(odds)
+        return worth(self.reward, log_p[:, 1] - log_p[:, 0])
 
     def regret(self, state: PartState, states: Array) -> Array:
         """log Σ_y p_{θ_y}(y | s) [n] of states [n, d]: 0 where data settle the label, log 2 where there are none."""

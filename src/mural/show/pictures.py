@@ -141,9 +141,7 @@ def trajectory(run: Run, plane: Plane) -> tuple[Floats, bool | None]:
 
 def draw_reward(ax: Any, run: Run, plane: Plane) -> None:
     """The learned reward under walls, examples and start."""
-    values = reward_map(run, plane)
-    probability = values.min() >= 0 and values.max() <= 1
-    image = draw_cells(ax, values, plane.extent, limits=(0.0, 1.0) if probability else None)
+    image = draw_cells(ax, reward_map(run, plane), plane.extent)
     ax.figure.colorbar(image, ax=ax, fraction=0.045, pad=0.02)
     furnish(ax, plane, "learned reward", example_places(run, plane))
 

@@ -187,6 +187,8 @@ class Run:
         key_pool, key_draw = jax.random.split(key_plan)
         pool = compiled.choose(self.replay, pool=loop.pool, n_step=self.sac.steps_ahead, key=key_pool)
         old = np.asarray(pool.labelled)[: int(pool.size)]
+        if self.sac.steps_ahead > 1:  # returns overlap, and repeat the end of an episode: each transition once
+            old = np.unique(old)
         row: Row = {}
         if not loop.stale:
             row = self._timed("label", self._relabel, old)

@@ -45,7 +45,7 @@ def findings(asked: SAC, found: SAC, horizon: int | None) -> Iterator[str]:
         why = "the default: the environment has no time limit" if horizon is None else "from the length of an episode"
         yield f"sac.gamma {found.discount:.4g}, {why}"
     if asked.n_step is None and found.steps_ahead > 1:
-        yield f"sac.n_step {found.steps_ahead}, one for every hundred steps of an episode"
+        yield f"sac.n_step {found.steps_ahead}, one for every hundred steps of an episode, at most {MOST_STEPS}"
     if asked.motion is None and found.motion:
         yield "sac.motion: the environment moves by itself, so the agent sees the change since the last observation too"
     if asked.waves is None and found.waves:

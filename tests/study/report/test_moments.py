@@ -44,12 +44,16 @@ def test_grids_are_painted_x_first_and_upright():
     assert colours[0, 0].tolist() == colours[3, 0].tolist() == [68, 1, 84]
 
 
-def test_probabilities_have_one_scale(tmp_path):
+def test_all_moments_have_one_scale(tmp_path):
     folder = run_folder(tmp_path / "r")
     made(step=1000, reward=np.full((4, 4), 0.25), start=np.zeros(0)).save(folder / "maps" / "0000001000.npz")
+    flat = moments_of(read_run(folder)).scene
+    assert flat is not None
+    assert (flat.low, flat.high, flat.start) == ("0.25", "1.2", None)  # one value still has a range
+    made(step=2000, reward=np.full((4, 4), 1.5), start=np.zeros(0)).save(folder / "maps" / "0000002000.npz")
     scene = moments_of(read_run(folder)).scene
     assert scene is not None
-    assert (scene.low, scene.high, scene.start) == ("0", "1", None)
+    assert (scene.low, scene.high) == ("0.25", "1.5")
 
 
 def test_a_damaged_map_is_left_out_and_named(tmp_path):

@@ -48,7 +48,7 @@ def course(run):
 
 
 def test_processes_have_a_core_each_unless_some_are_left_over():
-    assert local.places([0, 3], None) == [[0], [3]]
+    assert local.places([0, 3], 2) == [[0], [3]]
     assert local.places([0, 3], 3) == [[0], [3], [0]]
     assert local.places([0, 3], 1) == [[0, 3]]  # a second sweep beside it is not pinned to the same core
 

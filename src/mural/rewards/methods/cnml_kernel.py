@@ -66,10 +66,6 @@ class KernelCNML(NMLPart):
         """log (K_y + 1)/(K₀ + K₁ + 1) [n, 2]."""
         return kernel.log_likelihoods(state.support, states, state.kernel_width)
 
-    def label(self, state: KernelState, states: Array) -> Array:
-        """r(s): p(success | s) in the measure that is asked for."""
-        return self.reward_of(self.reward, state, states)
-
 
 @partial(jax.jit, static_argnums=0)
 def _report(part: KernelCNML, state: KernelState, examples: Array, states: Array) -> Info:

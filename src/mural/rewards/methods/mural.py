@@ -1,7 +1,8 @@
-"""MURAL: the probability of success by meta-NML is the reward (Algorithm 2 of the paper).
+"""MURAL: the probability of success by meta-NML makes the reward (Algorithm 2 of the paper).
 
 Once per epoch D is drawn anew (replay states with label 0, examples with label 1), the network is meta-trained from
-where it was, and from then on r(s) = p_meta-NML(success | s) by one gradient step per label, in closed form.
+where it was, and from then on p_meta-NML(success | s) is found by one gradient step per label, in closed form. The
+reward is p itself (paper) or another measure of it.
 """
 
 from __future__ import annotations
@@ -164,10 +165,6 @@ class NMLClassifier(NMLPart):
         states = waves.beside(states, count)
         return asked(self.config(count), params, state.support, states, state.kernel_width, key=key)
 
-    def label(self, state: NMLState, states: Array) -> Array:
-        """r(s): p_meta-NML(success | s) in the measure that is asked for."""
-        return self.reward_of(self.reward, state, states)
-
     def prior(self, state: NMLState, states: Array) -> Array:
         """p(success | state) [n] of the same network before any adaptation."""
         return jax.nn.softmax(mlp.forward(state.network.params, waves.seen_by(state.network.params, states)))[:, 1]
@@ -203,7 +200,7 @@ class Mural:
     classifier: NMLClassifier = field(default_factory=NMLClassifier)
     """The classifier."""
     scale: float = 1.0
-    """Factor on its probability."""
+    """Factor on its reward."""
 
     def terms(self) -> tuple[Term, ...]:
         """p_meta-NML."""

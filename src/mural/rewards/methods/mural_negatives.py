@@ -14,7 +14,7 @@ from mural.rewards.methods.vice import ViceClassifier
 class MuralNegatives:
     """Ablation of MURAL: a novelty bonus by meta-NML without examples, plus an ordinary classifier's probability."""
 
-    novelty: NMLClassifier = field(default_factory=lambda: NMLClassifier(positives=0))
+    novelty: NMLClassifier = field(default_factory=lambda: NMLClassifier(positives=0, reward="probability"))
     """Meta-NML without examples: high where nobody has been, falling with every visit."""
     classifier: ViceClassifier = field(default_factory=lambda: ViceClassifier(reward="prob"))
     """A maximum-likelihood classifier that tells examples from states of the replay."""

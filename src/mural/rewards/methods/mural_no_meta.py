@@ -16,7 +16,7 @@ class MuralNoMeta:
     classifier: NMLClassifier = field(default_factory=lambda: NMLClassifier(meta_training=False))
     """The classifier."""
     scale: float = 1.0
-    """Factor on its probability."""
+    """Factor on its reward."""
 
     def terms(self) -> tuple[Term, ...]:
         """p after one step from weights that were not trained for it."""

@@ -3,7 +3,7 @@
 Each contestant has a process of its own with a fixed number of threads. Both have the settings of the preset: widths,
 batch, updates per step, discount, rates, first temperature, entropy, steps between updates of the reward. What our loop
 adds beyond these (scaled inputs, layer norm, correlated noise, batches that hold what is new, entropy that falls once
-the goal is found) is part of what is compared.
+the goal is found; n-step returns where episodes are long) is part of what is compared.
 """
 
 from __future__ import annotations

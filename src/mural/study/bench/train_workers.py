@@ -43,6 +43,7 @@ def serve_ours(env: str, hidden: str, batch: str, steps: str) -> None:
 
     settings = {
         "sac.hidden": [int(hidden)] * 2,
+        "sac.n_step": 1,
         "sac.batch_size": int(batch),
         "loop.epoch_steps": int(steps),
         "loop.random_steps": int(steps),

@@ -9,12 +9,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from mural.nml import kernel
 from mural.nml.weights import Data
 from mural.rewards import dataset, metric
+from mural.rewards.base import worth
 from mural.rewards.methods.cnml_kernel import KernelCNML
 from mural.show.axes import furnish
 from mural.study.figures.maze_axes import PLANE, map_points
@@ -135,10 +137,15 @@ def line(goal: Floats) -> tuple[Floats, Floats]:
     return along, goal.mean(axis=0)[None] + along[:, None] * np.array([[1.0, 0.0]], np.float32)
 
 
-def reward(data: Data, places: Floats, width: float) -> Floats:
-    """Log-odds of success by kernel counts, over ten."""
+def odds_of(data: Data, places: Floats, width: float) -> Array:
+    """Log-odds of success by kernel counts."""
     log_p = log_likelihoods(data, jnp.asarray(places, jnp.float32), width)
-    return 0.1 * np.asarray(log_p[:, 1] - log_p[:, 0])
+    return log_p[:, 1] - log_p[:, 0]
+
+
+def reward(data: Data, places: Floats, width: float) -> Floats:
+    """The surprise of failure by kernel counts."""
+    return np.asarray(worth("surprise", odds_of(data, places, width)))
 
 
 def drawn(states: Floats, examples: Floats, seed: int, **how: Any) -> Data:
@@ -154,13 +161,13 @@ def measures(ax: Any, seed: int) -> dict[str, Any]:
     states, examples = visited(seed)
     data = drawn(states, examples, seed)
     along, places = line(examples)
-    odds = 10 * reward(data, places, lambda_of(states))
-    ax.plot(along, 1 / (1 + np.exp(-odds)), color=OLD, label="p")
-    ax.plot(along, 0.1 * odds, color="0.6", label="log-odds / 10")
-    ax.plot(along, 0.3 * np.logaddexp(0, odds), color=NEW, label="−0.3 log(1 − p)")
+    odds = odds_of(data, places, lambda_of(states))
+    ax.plot(along, worth("probability", odds), color=OLD, label="p")
+    ax.plot(along, worth("log_odds", odds), color="0.6", label="log-odds / 10")
+    ax.plot(along, worth("surprise", odds), color=NEW, label="−0.3 log(1 − p)")
     ax.set(title="a reward with a peak", xlabel="distance from the goal")
     ax.legend(fontsize=5, loc="upper left")
-    return {"highest": float(0.3 * np.logaddexp(0, odds.max()))}
+    return {"highest": float(worth("surprise", odds).max())}
 
 
 def spared(ax: Any, seed: int) -> dict[str, Any]:
@@ -190,9 +197,9 @@ def holes(ax: Any, seed: int, core: bool) -> dict[str, Any]:
     places = scaled(map_points(), centre, scale)
     side = round(len(places) ** 0.5)
     image = reward(few, places, found).reshape(side, side).T
-    ax.imshow(image, origin="lower", extent=PLANE.extent, vmin=-0.5, vmax=0.5)
+    ax.imshow(image, origin="lower", extent=PLANE.extent, vmin=0.0, vmax=0.5)
     furnish(ax, PLANE, f"{POINTS} points: {'coreset' if core else 'random draw'}")
-    return {"bright": float(np.mean(reward(few, states, found) > -0.05))}
+    return {"bright": float(np.mean(np.asarray(odds_of(few, states, found)) > -0.5))}
 
 
 def ranks(ax: Any, seed: int) -> dict[str, Any]:

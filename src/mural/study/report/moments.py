@@ -171,11 +171,11 @@ def scene_of(maps: Sequence[Map]) -> Scene:
 
 
 def limits(rewards: Sequence[NDArray[Any]]) -> tuple[float, float]:
-    """The range of the colours, one for all moments: probabilities have 0 to 1."""
+    """The range of the colours, one for all moments."""
     if not rewards:
         return 0.0, 1.0
     low, high = min(float(grid.min()) for grid in rewards), max(float(grid.max()) for grid in rewards)
-    return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high if high > low else low + 1.0)
+    return low, high if high > low else low + 1.0
 
 
 def placed(places: NDArray[Any], kept: Map, height: float) -> list[tuple[float, float]]:

@@ -44,15 +44,15 @@ class Running:
     cores: list[int]
 
 
-def places(cores: list[int], jobs: int | None) -> list[list[int]]:
-    """The cores that each of `jobs` processes may use: one each, or all of them where that leaves some idle."""
-    count = jobs or len(cores)
-    return [[cores[i % len(cores)]] for i in range(count)] if count >= len(cores) else [cores] * count
+def places(cores: list[int], processes: int) -> list[list[int]]:
+    """The cores that each process may use: one each, or all of them where that would leave some idle."""
+    return [[cores[i % len(cores)]] for i in range(processes)] if processes >= len(cores) else [cores] * processes
 
 
 def sweep(runs: Sequence[Run], jobs: int | None, board: Board) -> Outcome:
     """Bring all runs to their ends, `jobs` at once (None: as many as there are cores)."""
-    free = places(cores_here(), jobs)
+    cores = cores_here()
+    free = places(cores, min(jobs or len(cores), max(len(runs), 1)))
     waiting, tries, outcome = deque(runs), Counter[str](), Outcome()
     running: list[Running] = []
     with termination_as_interrupt(), board:
@@ -63,7 +63,7 @@ def sweep(runs: Sequence[Run], jobs: int | None, board: Board) -> Outcome:
                     tries[run.name] += 1
                     state.failure_path(run).unlink(missing_ok=True)
                     running.append(Running(run, start(job(run), mine, signal.SIGINT), mine))
-                    board.started(run, f"core {' or '.join(map(str, mine))}", tries[run.name])
+                    board.started(run, f"core {mine[0]}" if len(mine) == 1 else "any core", tries[run.name])
                 time.sleep(PAUSE)
                 board.refresh(len(waiting))
                 for one in [one for one in running if one.process.poll() is not None]:

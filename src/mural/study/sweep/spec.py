@@ -22,6 +22,7 @@ PRESETS = typing.get_args(presets.Preset)
 PLAIN = ""  # the name of no variant
 # And so they are on tasks of 100 steps that come to rest and are no grid.
 BEFORE = {"sac.gamma": 0.99, "sac.n_step": 1, "sac.motion": False, "sac.waves": 0}
+OTHERWISE = ("ant-maze", "shuffled-maze")  # tasks that settle on something else than that
 
 
 class SpecError(MuralError, ValueError):
@@ -226,9 +227,12 @@ def flag(name: str, value: Any) -> list[str]:
     return [f"--{above}{dot}{last}", *(map(str, value) if isinstance(value, list | tuple) else [str(value)])]
 
 
-def same(name: str, one: Any, other: Any) -> bool:
-    """Whether two values of a setting are one. What a run now settles itself (None), runs had fixed before."""
-    return bool(one == other) or (name in BEFORE and {one, other} == {None, BEFORE[name]})
+def same(name: str, one: Any, other: Any, task: str = "") -> bool:
+    """Whether two values of a setting are one. What a run now settles itself (None), runs had fixed before.
+
+    Not on tasks of long episodes or with hidden velocities, where a run would settle it otherwise.
+    """
+    return bool(one == other) or (name in BEFORE and task not in OTHERWISE and {one, other} == {None, BEFORE[name]})
 
 
 def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:

@@ -78,7 +78,7 @@ def differences(wanted: RunConfig, found: Mapping[str, Any]) -> Iterator[str]:
     """Which settings of a run are not those wanted, in words. A setting that is newer than the run has its default."""
     theirs, ours = (dict(leaves(to_dict(config))) for config in (from_dict(found), wanted))
     for name in sorted(ours.keys() | theirs.keys()):
-        if not same(name, ours.get(name), theirs.get(name)):
+        if not same(name, ours.get(name), theirs.get(name), wanted.task):
             yield f"{name} {theirs.get(name)} (spec: {ours.get(name)})"
 
 
