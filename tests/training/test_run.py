@@ -18,6 +18,7 @@ from mural.settings.config import ConfigError
 from mural.settings.stopping import EVALUATIONS
 from mural.storage import checkpoint
 from mural.storage.folder import RunFolder, RunningError
+from mural.training import compiled
 from mural.training.callbacks import Silent
 from mural.training.collect import EnvironmentFailure
 from mural.training.failures import BrokenOffError, DivergenceError
@@ -331,3 +332,19 @@ def test_the_reward_rests_while_success_is_what_is_seen(found, rests):
     assert all(jax.tree.leaves(same)) == rests == ("train/resting" in row)
     assert ("classifier/loss" in row) != rests
     assert row["calibration/brier"] >= 0  # still measured
+
+
+@pytest.mark.parametrize(("found", "share"), [(0.9, 1.0), (0.96, 0.8), (1.0, 0.0)])
+def test_the_agent_learns_the_less_the_fewer_episodes_fail(monkeypatch, found, share):
+    agent = agent_of("mural", **{"loop.rest": 0.95, "loop.steps_per_call": 2, "loop.updates_per_step": 1.0})
+    agent.learn(120, progress=False)
+    agent.run.agent = agent.run.agent._replace(found=jnp.float32(found))
+    made, real = [], compiled.call
+    monkeypatch.setattr(compiled, "call", lambda *args, **keys: made.append(len(args[5])) or real(*args, **keys))
+    before = np.array(agent.run.agent.policy[0].w)
+    row = agent.run.advance()
+    calls = agent.run.calls
+    assert len(made) == calls == 30
+    assert abs(sum(made) - 2 * calls * share) <= (16 if 0 < share < 1 else 0)  # 3 standard deviations and a half
+    moved = not np.array_equal(before, agent.run.agent.policy[0].w)
+    assert moved == ("sac/critic_loss" in row) == (share > 0)

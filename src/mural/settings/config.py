@@ -47,7 +47,7 @@ class Loop:
     good is rare in the replay, and there the values have to be learned. 0: all are drawn uniformly."""
     rest: Share = 1.0
     """The reward stays as it is while more than this share of late episodes ended in what it takes for success: what is
-    visited then is no longer failure. 1: it always learns."""
+    visited then is no longer failure. The agent then learns the less, the fewer fail. 1: both always learn."""
     stale: bool = False
     """Never renew a reward: keep the one that a state was given when it was visited, as the released code does."""
     terminations: Literal["auto", "absorb", "stop", "bootstrap"] = "auto"
