@@ -68,7 +68,7 @@ COMPARISON = (
     *groups("mazes", MAZES, MAZE_METHODS),
     *groups("arms", ARMS, ARM_METHODS),
     *groups("hand", ["hand-reposition"], ("mural", "vice", "cnml", "vice-rnd", "sac-distance")),
-    *groups("ant", ["ant-maze"], ("mural", "vice", "cnml:xy", "sac-distance")),
+    *groups("ant", ["ant-maze"], ("mural", "mural:xy", "vice", "cnml:xy", "sac-distance")),
 )
 
 

@@ -13,6 +13,7 @@ from mural.study.runs import (
     COMPARISON,
     MINIMUM,
     ONE_ROLLOUT,
+    Group,
     Result,
     Runs,
     Where,
@@ -52,8 +53,21 @@ def picture(root: Path) -> list[str]:
 
 
 def rows(runs: Runs) -> list[dict[str, str]]:
-    """A row per task of the comparison, also where nothing was run yet."""
-    return [row(runs, task) for task in dict.fromkeys(group.task for group in COMPARISON)]
+    """A row per task of the comparison, also where nothing was run yet; a variant of MURAL has one of its own."""
+    ours = [group for group in COMPARISON if group.method == OURS]
+    return [variant(runs, group) if group.variant else row(runs, group.task) for group in ours]
+
+
+def variant(runs: Runs, group: Group) -> dict[str, str]:
+    """A variant of MURAL alone."""
+    found = runs.of_task(group.task).get(group)
+    name = {"task": f"{linked(group.task)}, {group.variant} alone", "MURAL": told(group.task, found)}
+    return name | {"VICE": "", "best other": "", "MURAL's first 0.9": times(group.task, found)}
+
+
+def linked(task: str) -> str:
+    """The name of a task, with a link to its page."""
+    return f"[{task}](docs/tasks/{task}.md)"
 
 
 def row(runs: Runs, task: str) -> dict[str, str]:
@@ -62,7 +76,7 @@ def row(runs: Runs, task: str) -> dict[str, str]:
     rivals = {label: reached(task, found) for label, found in of.items() if method(label) not in NOT_OTHERS}
     best = max(rivals, key=lambda label: rivals[label].value, default=None)
     return {
-        "task": f"[{task}](docs/tasks/{task}.md)",
+        "task": linked(task),
         "MURAL": told(task, of.get(OURS)),
         "VICE": told(task, of.get(VICE)),
         "best other": OPEN if best is None else f"{told(task, of[best])} {named(best)}",
