@@ -166,7 +166,8 @@ def measures(ax: Any, seed: int) -> dict[str, Any]:
     ax.plot(along, worth("log_odds", odds), color="0.6", label="log-odds / 10")
     ax.plot(along, worth("surprise", odds), color=NEW, label="−0.3 log(1 − p)")
     ax.set(title="a reward with a peak", xlabel="distance from the goal")
-    ax.legend(fontsize=5, loc="upper left")
+    ax.margins(y=0.45)  # room for the legend above the peak
+    ax.legend(fontsize=5, loc="upper right")
     return {"highest": float(worth("surprise", odds).max())}
 
 
@@ -183,7 +184,8 @@ def spared(ax: Any, seed: int) -> dict[str, Any]:
         ax.plot(along, found, color=colour, label=name)
         top[name] = float(found.max())
     ax.set(title="2,000 visits to the goal", xlabel="distance from the goal", ylabel="reward")
-    ax.legend(fontsize=5, loc="upper left")
+    ax.margins(y=0.45)  # room for the legend above the peak
+    ax.legend(fontsize=5, loc="upper right")
     return top
 
 
