@@ -44,6 +44,22 @@ def test_motion_is_seen_on_ice_and_after_a_resume(tmp_path):
     again.learn(240, progress=False)
 
 
+def test_long_episodes_have_returns_of_several_steps_after_a_resume_too(tmp_path):
+    class Long(Sledge):
+        horizon = 300
+
+    examples = np.random.default_rng(0).normal(3, 0.1, (20, 4)).astype(np.float32)
+    config = {**small.SETTINGS, "sac.n_step": None, "loop.epoch_steps": 60}
+    agent = mural.Agent(Long(), examples=examples, method="vice", config=config, run_dir=tmp_path / "run")
+    assert any("sac.n_step 3, one for every hundred steps" in said for said in agent.run.settled)
+    agent.learn(180, progress=False)
+    short = Long()
+    short.horizon = 100  # what it found when it began stays
+    again = mural.Agent.load(tmp_path / "run", env=short)
+    assert (again.run.sac.steps_ahead, again.config.sac.n_step) == (3, None)
+    again.learn(240, progress=False)
+
+
 def test_where_gamma_comes_from_is_told():
     asked, found = SAC(gamma=None, motion=False, waves=0), SAC(gamma=0.995, motion=False, waves=0)
     assert list(findings(asked, found, 200)) == ["sac.gamma 0.995, from the length of an episode"]

@@ -116,6 +116,8 @@ def test_kernel_rewards_are_counts_in_closed_form():
     np.testing.assert_allclose(synthetic.label(part, state, synthetic.at(QUERIES)), (k1 + 1) / (k0 + k1 + 2), rtol=1e-3)
     odds = synthetic.label(dataclasses.replace(part, reward="log_odds"), state, synthetic.at(QUERIES))
     np.testing.assert_allclose(odds, 0.1 * np.log((k1 + 1) / (k0 + 1)), atol=1e-4)
+    surprise = synthetic.label(dataclasses.replace(part, reward="surprise"), state, synthetic.at(QUERIES))
+    np.testing.assert_allclose(surprise, -0.3 * np.log((k0 + 1) / (k0 + k1 + 2)), atol=1e-4)
     regret = np.asarray(part.regret(state, jnp.asarray(QUERIES)))
     np.testing.assert_allclose(regret, np.log((k0 + k1 + 2) / (k0 + k1 + 1)), atol=1e-5)
     assert float(info["p_examples"]) > 0.9 > 0.1 > float(info["p_replay"])
