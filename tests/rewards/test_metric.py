@@ -139,3 +139,11 @@ def test_states_that_come_back_are_kept_apart():
     assert float(measured(np.float32([[1, 2]] * 600), examples).width) == pytest.approx(0.1)  # nothing has moved
     trembling = np.float32([[1, 2]]) + np.random.default_rng(0).normal(0, 1e-5, (600, 2)).astype(np.float32)
     assert float(measured(trembling, examples).width) == pytest.approx(0.1)
+
+
+def test_a_thing_that_lies_still_half_of_the_time_is_no_grid():
+    """The hand's object: two states in three find it at its start or against the rim, the others anywhere between."""
+    still = np.repeat(np.float32([[0, 0], [1, 1]]), 300, axis=0)
+    moved = np.random.default_rng(0).uniform(0, 1, (300, 2)).astype(np.float32)
+    found = measured(np.random.default_rng(1).permutation(np.concatenate([still, moved])), np.float32([[3, 3]] * 20))
+    assert float(found.width) >= metrics.LEAST_WIDTH

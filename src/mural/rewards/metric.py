@@ -38,6 +38,8 @@ SLOW = 4  # power of that autocorrelation: 0.96 counts for 0.85, 0.55 for 0.09
 LEAST_WIDTH = 0.1  # λ where nothing has moved yet
 SAME = 1e-4  # spreads: two states nearer than this are one, but for rounding
 CROWD = 0.25  # chance that two states are one, from which on it is not a grid but a thing that mostly lies still
+TWINS = 3  # times that a state of a grid is among the others; drawing one visit twice makes one twin, seldom three
+NEARLY_ALL = 0.9  # share of states that have them on a grid; a thing that lies still half of the time has fewer
 APART = 0.25  # λ of states that come back, in distances to the next one: its kernel there is 1e-4
 MEMORY = 0.5  # of the last epoch's λ
 PRECISION = 1e-5  # of a number's size: differences below are rounding
@@ -103,6 +105,11 @@ def next_distance(x: Array, points: Array) -> Array:
     return jnp.where(nearest < jnp.inf, nearest, jnp.nan)
 
 
+def come_back(states: Array) -> Array:
+    """Share of the states [n, d] that are there at least three times more."""
+    return jnp.mean(neighbour_distance(states[:QUERIES], states, TWINS) < SAME)
+
+
 @partial(jax.jit, static_argnums=0)
 def refresh(units: Units, before: Metric, states: Array, examples: Array, slow: Array) -> Metric:
     """The metric for visited states [n, d] and examples [m, d] (raw units: only its width); λ moves half of the way."""
@@ -111,7 +118,8 @@ def refresh(units: Units, before: Metric, states: Array, examples: Array, slow: 
     found = jnp.median(neighbour_distance(x[:QUERIES], x, NEIGHBOUR))
     if units == "spread":
         other = jnp.nanmedian(next_distance(x[:QUERIES], x))
-        grid = (found < SAME) & (other > 0) & (jnp.mean(distances(x[:QUERIES], x) < SAME) < CROWD)
+        one = jnp.mean(distances(x[:QUERIES], x) < SAME)
+        grid = (found < SAME) & (other > 0) & (one < CROWD) & (come_back(x) > NEARLY_ALL)
         found = jnp.where(grid, jnp.minimum(APART * other, LEAST_WIDTH), jnp.maximum(found, LEAST_WIDTH))
     else:
         found = jnp.where(found > 0, found, 1.0)
