@@ -9,8 +9,9 @@ through, and has only not been seen to vary yet; what swings back and forth (its
 by itself (the examples lie scattered among the visits, as in the shuffled maze), all count, the more the weaker the
 strongest is.
 
-The kernel's width λ is the usual distance, so measured, from a visited state to its tenth neighbour. Where that is 0,
-states come back exactly (a grid), and λ keeps them apart: it is a quarter of the distance from one to the next.
+The kernel's width λ is the usual distance, so measured, from a visited state to its tenth neighbour. Where that is 0
+and nearly all states come back exactly (a grid), λ keeps them apart: it is a quarter of the distance from one to the
+next.
 """
 
 from __future__ import annotations
