@@ -6,7 +6,7 @@ nothing in a file can choose which classes are built, and a file that does not f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
 import jax.numpy as jnp
@@ -35,14 +35,19 @@ def flatten(tree: Any) -> Arrays:
     return {name: _numpy(leaf) for name, leaf in _named(tree)[0].items()}
 
 
-def restore(template: Tree, arrays: Mapping[str, NDArray[Any]]) -> Tree:
+def restore(template: Tree, arrays: Mapping[str, NDArray[Any]], newer: Collection[str] = ()) -> Tree:
     """A tree like `template` (structure, shapes, dtypes) with the numbers of `arrays`.
+
+    Leaves whose name ends in one of `newer` may be missing, as files of earlier versions have none of them; they are
+    then the template's.
 
     Leaves of the template may be arrays, Python scalars, or `jax.ShapeDtypeStruct`. NumPy leaves stay NumPy
     (they may be 64 bits wide where JAX is not); all others become JAX arrays that own their memory, so that they
     can be donated.
     """
     leaves, structure = _named(template)
+    since = {name: _numpy(leaf) for name, leaf in leaves.items() if name not in arrays and name.endswith(tuple(newer))}
+    arrays = {**arrays, **since}
     problems = _listed("missing", [name for name in leaves if name not in arrays])
     problems += _listed("not expected", [name for name in arrays if name not in leaves])
     problems += _listed(

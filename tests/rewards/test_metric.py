@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+from mural import trees
 from mural.rewards import metric as metrics
+from mural.rewards import total
 
 rng = np.random.default_rng(0)
 VISITED = rng.normal([0, 0, 5], [1.0, 2.0, 0.1], (600, 3)).astype(np.float32)
@@ -93,7 +95,7 @@ def test_slow_numbers_count_although_examples_do_not_differ(abreast):
     quick, seen = measured(states, examples), measured(states, examples, slow=slow)
     (walks, swings), (walks_seen, swings_seen) = quick.scale, seen.scale
     assert walks / swings > 5 * walks_seen / swings_seen
-    assert float(seen.scale[0]) == pytest.approx(states[:, 0].std() / float(slow[0]), rel=1e-3)
+    assert float(seen.scale[0]) == pytest.approx(states[:, 0].std() / float(slow[0]) ** 0.5, rel=1e-3)
 
 
 def test_too_few_states_say_nothing_of_slowness():
@@ -147,3 +149,49 @@ def test_a_thing_that_lies_still_half_of_the_time_is_no_grid():
     moved = np.random.default_rng(0).uniform(0, 1, (300, 2)).astype(np.float32)
     found = measured(np.random.default_rng(1).permutation(np.concatenate([still, moved])), np.float32([[3, 3]] * 20))
     assert float(found.width) >= metrics.LEAST_WIDTH
+
+
+def standing(fallen: int) -> np.ndarray:
+    """Place, and roll as it is when an ant stands; the last ones of 600 lie on their back."""
+    states = np.random.default_rng(2).normal([0, 0], [1.0, 0.05], (600, 2)).astype(np.float32)
+    states[600 - fallen :, 1] += 1
+    return states
+
+
+def relevances(found, states):
+    return np.maximum(states.std(0), 0.0) / np.asarray(found.scale)
+
+
+def test_what_was_right_from_the_start_is_not_explored_later():
+    """Examples stand as the first visits do. However many lie on their back later, roll hardly counts; place does."""
+    there = np.random.default_rng(3).normal([5, 0], [0.1, 0.05], (50, 2)).astype(np.float32)
+    first = measured(standing(0), there)
+    later = measured(standing(200), there, before=first)
+    assert relevances(first, standing(0))[1] < 0.02
+    assert relevances(later, standing(200))[1] < 0.02
+    assert relevances(later, standing(200))[0] > 0.9
+    without = measured(standing(200), there)  # as if it had begun with both: then to stand is part of the task
+    assert relevances(without, standing(200))[1] > 0.9
+
+
+def test_what_was_right_and_is_slow_most_of_the_time_counts():
+    """The ant's y: start and goal agree in it, and the way around the wall leads along it."""
+    there = np.random.default_rng(3).normal([5, 0], [0.1, 0.05], (50, 2)).astype(np.float32)
+    slow, fast = jnp.float32([0.5, 0.5]), jnp.zeros(2)
+    found = measured(standing(0), there, slow=slow)
+    for _ in range(3):
+        found = measured(standing(200), there, before=found, slow=slow)
+    assert relevances(found, standing(200))[1] == pytest.approx(0.5**0.5, rel=1e-3)
+    seldom = measured(standing(200), there, before=measured(standing(0), there, slow=fast), slow=slow)
+    assert relevances(seldom, standing(200))[1] < 0.02
+
+
+def test_metrics_of_earlier_files_have_no_memory():
+    """Files from before have centre, scale and width alone."""
+    found = measured()
+    old = {name: leaf for name, leaf in trees.flatten({"metric": found}).items() if not name.endswith(total.NEWER)}
+    read = trees.restore({"metric": metrics.raw(3)}, old, total.NEWER)["metric"]
+    np.testing.assert_array_equal(read.apply(jnp.asarray(VISITED)), found.apply(jnp.asarray(VISITED)))
+    np.testing.assert_array_equal(read.first, 1)
+    with pytest.raises(trees.StructureError, match=r"missing: metric\.first"):
+        trees.restore({"metric": metrics.raw(3)}, old)

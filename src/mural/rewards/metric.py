@@ -5,7 +5,9 @@ Each number of a state is divided by its spread among the visited states. Two ru
 far, and not infinitely far. And a number counts by its *relevance*, the share of that common spread which the examples
 alone do not have: where the examples vary as much as the visits (the pose of an ant that only has to be somewhere),
 success does not depend on it. Unless it is *slow*: what keeps its value over ten steps (the ant's y) is a place to go
-through, and has only not been seen to vary yet; what swings back and forth (its joints) has. Where no number says much
+through, and has only not been seen to vary yet; what swings back and forth (its joints) has. And a number that the
+first visits had right already (its roll: ants stand) stays of little relevance however far the agent takes it later, or
+an ant would be paid for lying on its back; only being slow, most of the time, makes it count. Where no number says much
 by itself (the examples lie scattered among the visits, as in the shuffled maze), all count, the more the weaker the
 strongest is.
 
@@ -36,6 +38,8 @@ LEAST_RELEVANCE = 0.01
 WEAK = 0.5  # relevance of the strongest number, below which the others count too
 LAG = 10  # steps over which a slow number keeps its value
 SLOW = 4  # power of that autocorrelation: 0.96 counts for 0.85, 0.55 for 0.09
+RIGHT = 0.5  # relevance in the first epoch, below which a number was right already
+USUAL = 0.03  # of an epoch's slowness in the running mean that counts for such numbers: some thirty epochs
 LEAST_WIDTH = 0.1  # λ where nothing has moved yet
 SAME = 1e-4  # spreads: two states nearer than this are one, but for rounding
 CROWD = 0.25  # chance that two states are one, from which on it is not a grid but a thing that mostly lies still
@@ -47,11 +51,13 @@ PRECISION = 1e-5  # of a number's size: differences below are rounding
 
 
 class Metric(NamedTuple):
-    """s ↦ (s − centre)/scale, and the kernel's width λ after it (0: not known yet)."""
+    """s ↦ (s − centre)/scale, the kernel's width λ after it (0: not known yet), and a memory of each number."""
 
     centre: Array  # [d]
     scale: Array  # [d]
     width: Array  # []
+    first: Array  # [d] relevance in the first epoch
+    usual: Array  # [d] slowness, a mean that forgets
 
     def apply(self, states: Array) -> Array:
         """States [n, d] in units of the metric."""
@@ -60,7 +66,7 @@ class Metric(NamedTuple):
 
 def raw(size: int) -> Metric:
     """States as they are."""
-    return Metric(jnp.zeros(size), jnp.ones(size), jnp.zeros(()))
+    return Metric(jnp.zeros(size), jnp.ones(size), jnp.zeros(()), first=jnp.ones(size), usual=jnp.zeros(size))
 
 
 @partial(jax.jit, static_argnums=1)
@@ -78,25 +84,41 @@ def slowness(recent: Array, abreast: int = 1) -> Array:
     return jnp.clip(kept, 0.0, 1.0) ** SLOW
 
 
-def spread(states: Array, examples: Array, slow: Array) -> tuple[Array, Array]:
+def apart(states: Array, examples: Array) -> tuple[Array, Array]:
+    """The common variance [d] of visited states [n, d] and examples [m, d], and the share of it that examples lack."""
+    own, between = jnp.var(examples, axis=0), jnp.mean(states, axis=0) - jnp.mean(examples, axis=0)
+    common = (jnp.var(states, axis=0) + own) / 2 + between**2 / 4
+    return common, 1 - own / jnp.where(common > 0, common, 1.0)
+
+
+def silenced(relevance: Array) -> Array:
+    """What tells little together drowns what tells much: below one half, relevances r [d] count as r (2r)²."""
+    return jnp.where(relevance < RIGHT, relevance * (2 * relevance) ** 2, relevance)
+
+
+def spread(
+    states: Array, examples: Array, slow: Array, first: Array | float = 1.0, usual: Array | float = 0.0
+) -> tuple[Array, Array]:
     """Centre and scale [d] for visited states [n, d] and examples [m, d]; without examples, mean and deviation.
 
-    `slow` [d] is what a number's relevance is at least.
+    `slow` [d] is what a number's relevance is at least. Where one is strong, others whose `first` relevance [d] was low
+    have at most that, or the root of their `usual` slowness [d].
     """
     mean, var = jnp.mean(states, axis=0), jnp.var(states, axis=0)
     size = PRECISION * jnp.max(jnp.abs(states), axis=0)
     if examples.shape[0] == 0:
         scale = jnp.sqrt(var)
         return mean, jnp.where(scale > size, scale, 1.0)
-    goal, own = jnp.mean(examples, axis=0), jnp.var(examples, axis=0)
-    common = (var + own) / 2 + (mean - goal) ** 2 / 4
+    common, now = apart(states, examples)
     scale = jnp.sqrt(jnp.maximum(var, FLOOR**2 * common))
-    apart = 1 - own / jnp.where(common > 0, common, 1.0)
-    relevance = jnp.maximum(jnp.maximum(apart, slow), LEAST_RELEVANCE)
+    told = jnp.maximum(jnp.maximum(now, slow), LEAST_RELEVANCE)
     moves = scale > size
-    strongest = jnp.max(jnp.where(moves, relevance, 0.0))
+    strongest = jnp.max(jnp.where(moves, told, 0.0))
+    right = silenced(jnp.maximum(jnp.minimum(now, first), jnp.sqrt(usual)))
+    already = (first < RIGHT) & (strongest >= WEAK)
+    relevance = jnp.where(already, jnp.maximum(right, LEAST_RELEVANCE), told)
     relevance = jnp.maximum(relevance, 1 - strongest / WEAK)
-    return (mean + goal) / 2, jnp.where(moves, scale / relevance, 1.0)
+    return (mean + jnp.mean(examples, axis=0)) / 2, jnp.where(moves, scale / relevance, 1.0)
 
 
 def next_distance(x: Array, points: Array) -> Array:
@@ -114,15 +136,19 @@ def come_back(states: Array) -> Array:
 @partial(jax.jit, static_argnums=0)
 def refresh(units: Units, before: Metric, states: Array, examples: Array, slow: Array) -> Metric:
     """The metric for visited states [n, d] and examples [m, d] (raw units: only its width); λ moves half of the way."""
-    centre, scale = spread(states, examples, slow) if units == "spread" else (before.centre, before.scale)
+    known = before.width > 0
+    first = jnp.where(known, before.first, apart(states, examples)[1] if examples.shape[0] else 1.0)
+    usual = jnp.where(known, before.usual + USUAL * (slow - before.usual), slow)
+    measured = units == "spread"
+    centre, scale = spread(states, examples, slow, first, usual) if measured else (before.centre, before.scale)
     x = (states - centre[None]) / scale[None]
     found = jnp.median(neighbour_distance(x[:QUERIES], x, NEIGHBOUR))
-    if units == "spread":
+    if measured:
         other = jnp.nanmedian(next_distance(x[:QUERIES], x))
         one = jnp.mean(distances(x[:QUERIES], x) < SAME)
         grid = (found < SAME) & (other > 0) & (one < CROWD) & (come_back(x) > NEARLY_ALL)
         found = jnp.where(grid, jnp.minimum(APART * other, LEAST_WIDTH), jnp.maximum(found, LEAST_WIDTH))
     else:
         found = jnp.where(found > 0, found, 1.0)
-    width = jnp.where(before.width > 0, MEMORY * before.width + (1 - MEMORY) * found, found)
-    return Metric(centre, scale, width)
+    width = jnp.where(known, MEMORY * before.width + (1 - MEMORY) * found, found)
+    return Metric(centre, scale, width, first, usual)

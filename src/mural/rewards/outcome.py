@@ -207,7 +207,7 @@ class OutcomeReward:
         if visited.shape != remembered.shape or not np.isfinite(visited).all():
             raise RewardFileError(f"it remembers states {visited.shape}, and {seen} were seen")
         remembered[:] = visited
-        self._parts = trees.restore(self._parts, leaves)
+        self._parts = trees.restore(self._parts, leaves, total.NEWER)
         return self
 
     def __repr__(self) -> str:

@@ -38,6 +38,7 @@ PartStates = dict[str, PartState]
 Terms = tuple[Term, ...]
 
 METRIC = "metric"  # a name that no part may have
+NEWER = (f"{METRIC}.first", f"{METRIC}.usual")  # what earlier files do not have: nothing is remembered then
 METRIC_STREAM = 2**30  # of the random numbers that the metric's states are drawn by
 SPECIAL = {PAIRS, POLICY}
 BLOCK = 512  # states per compiled call: one shape, and so the same bits, whoever asks

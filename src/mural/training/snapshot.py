@@ -11,6 +11,7 @@ import numpy as np
 from mural import trees
 from mural.agent import replay as replay_buffer
 from mural.agent.replay import Replay, Rows
+from mural.rewards import total
 from mural.training import compiled
 
 if TYPE_CHECKING:
@@ -35,14 +36,15 @@ def take(run: Run) -> Groups:
 def restore(run: Run, groups: Groups) -> None:
     """Put what `take` returned into a fresh run."""
     run.agent = trees.restore(run.agent, groups["agent"])
-    reward = trees.restore({"states": run.parts, "visits": run.diagnostics.state()}, groups["reward"])
+    template = {"states": run.parts, "visits": run.diagnostics.state()}
+    reward = trees.restore(template, groups["reward"], total.NEWER)
     run.parts = reward["states"]
     run.diagnostics.set_state(reward["visits"])
     stored = dict(groups["replay"])
     count, waiting = jnp.asarray(stored.pop("count")), int(stored.pop("waiting")[0])
     filled = int(min(int(count), replay_buffer.capacity(run.replay)))
-    template = jax.tree.map(lambda column: np.asarray(column)[:filled], run.replay.rows)
-    rows = trees.restore({"rows": template}, stored)["rows"]
+    columns = jax.tree.map(lambda column: np.asarray(column)[:filled], run.replay.rows)
+    rows = trees.restore({"rows": columns}, stored)["rows"]
     run.replay = compiled.insert(run.replay, rows)._replace(written=count)
     run.recent = recent_rows(run.replay, waiting)
 

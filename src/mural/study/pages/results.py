@@ -31,9 +31,9 @@ are medians over seeds of the first evaluation that reaches it, and *never* if f
 are of one process per core, on the machine that each result file names, shared with other work. Settings were chosen
 on seeds from 100 on, none of which is counted here, but result seeds have been looked at on the way: seed 10 with
 earlier defaults, the doors of seeds 11 to 13, which led to the rule `loop.rest`, the hands of seeds 10 and 14, which
-led to a mended λ, and two rivals on seeds 10 to 12 ([experiments](experiments.md)). The same seed gives other luck on another processor, whose sums differ in the last
-digit, or with other versions: each file names both. The [ledger](claims.md) judges every claim of the paper by the same
-runs."""
+led to a mended λ, and two rivals on seeds 10 to 12 ([experiments](experiments.md)). The same seed gives other luck on
+another processor, whose sums differ in the last digit, or with other versions: each file names both. The
+[ledger](claims.md) judges every claim of the paper by the same runs."""
 
 
 class ReasonsError(MuralError, ValueError):
