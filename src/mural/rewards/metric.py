@@ -101,8 +101,8 @@ def spread(
 ) -> tuple[Array, Array]:
     """Centre and scale [d] for visited states [n, d] and examples [m, d]; without examples, mean and deviation.
 
-    `slow` [d] is what a number's relevance is at least. Where one is strong, others whose `first` relevance [d] was low
-    have at most that, or the root of their `usual` slowness [d].
+    `slow` [d] is what a number's relevance is at least. Where one was strong at first, others whose `first` relevance [d] was
+    low have at most that, or the root of their `usual` slowness [d].
     """
     mean, var = jnp.mean(states, axis=0), jnp.var(states, axis=0)
     size = PRECISION * jnp.max(jnp.abs(states), axis=0)
@@ -115,7 +115,7 @@ def spread(
     moves = scale > size
     strongest = jnp.max(jnp.where(moves, told, 0.0))
     right = silenced(jnp.maximum(jnp.minimum(now, first), jnp.sqrt(usual)))
-    already = (first < RIGHT) & (strongest >= WEAK)
+    already = (first < RIGHT) & (jnp.max(jnp.where(moves, first, 0.0)) >= RIGHT)
     relevance = jnp.where(already, jnp.maximum(right, LEAST_RELEVANCE), told)
     relevance = jnp.maximum(relevance, 1 - strongest / WEAK)
     return (mean + jnp.mean(examples, axis=0)) / 2, jnp.where(moves, scale / relevance, 1.0)
