@@ -101,8 +101,8 @@ def spread(
 ) -> tuple[Array, Array]:
     """Centre and scale [d] for visited states [n, d] and examples [m, d]; without examples, mean and deviation.
 
-    `slow` [d] is what a number's relevance is at least. Where one was strong at first, others whose `first` relevance [d] was
-    low have at most that, or the root of their `usual` slowness [d].
+    `slow` [d] is what a number's relevance is at least. Where one was strong at first, others whose `first` relevance
+    [d] was low have at most that, or the root of their `usual` slowness [d].
     """
     mean, var = jnp.mean(states, axis=0), jnp.var(states, axis=0)
     size = PRECISION * jnp.max(jnp.abs(states), axis=0)
