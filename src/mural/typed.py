@@ -83,6 +83,12 @@ def build(base: Any, values: Mapping[str, Any], where: str = "") -> Any:
     return dataclasses.replace(base, **changes)
 
 
+def hint_of(base: Any, name: str) -> Any:
+    """The annotation of a setting by its dotted name, in a dataclass that has it."""
+    head, _, rest = name.partition(".")
+    return hint_of(getattr(base, head), rest) if rest else _hints(type(base))[name]
+
+
 def plain(value: Any) -> Any:
     """A NumPy number as Python's own, also inside tuples and settings: JSON knows no others. Else the same object."""
     if isinstance(value, np.generic | np.ndarray):

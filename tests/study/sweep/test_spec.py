@@ -57,7 +57,7 @@ def test_a_choice_by_name_and_shares_for_machines():
 def test_the_words_of_the_command_mean_the_settings():
     """What the process will read of them is what was planned."""
     settings = {
-        "sac": {"hidden": [16, 16], "layer_norm": False}, "loop.stale": True, "loop.updates_per_step": 0.5,
+        "sac": {"hidden": [16, 16], "layer_norm": False, "motion": True}, "loop.stale": True, "loop.updates_per_step": 0.5,
         "reward.classifier.kernel_width": float("inf"), "reward.classifier.outer_points": "None", "units": "raw",
     }  # fmt: skip
     (run,) = spec.plan(spec.parse(sweep(methods=["mural"], set=settings, steps=4000)), only="spiral-maze-mural-10")
@@ -117,3 +117,5 @@ def test_the_studies_of_the_repository_can_be_planned(path):
     runs = spec.plan(study)
     assert study.results == f"results/{path.stem}"
     assert all(run.seed >= 100 if path.stem == "tuning" else run.seed in range(10, 15) for run in runs)
+    for run in {(run.method, run.variant): run for run in runs}.values():
+        assert parse_flags(run.words).config == run.config

@@ -16,7 +16,7 @@ from mural.inputs.world import require_known
 from mural.rewards import UnknownMethodError, find_method
 from mural.settings import presets
 from mural.settings.config import RunConfig, read, validate
-from mural.typed import ConfigError, build
+from mural.typed import ConfigError, build, hint_of
 
 PRESETS = typing.get_args(presets.Preset)
 PLAIN = ""  # the name of no variant
@@ -203,7 +203,7 @@ def one(sweep: Sweep, title: str, variant: Variant, method: str, task: str, seed
     except ConfigError as error:
         raise SpecError(f"{where}, {task} with {method}: {error}") from None
     words = [task, "--method", method, "--seed", str(seed), *(["--preset", preset] if preset != "fast" else [])]
-    words += [word for name, value in settings.items() for word in flag(name, value)]
+    words += [word for name, value in settings.items() for word in flag(config, name, value)]
     words += [word for module in sweep.imports for word in ("--import", module)]
     name = "-".join(filter(None, (short, method, title, str(seed))))
     out, results = Path(sweep.out), Path(sweep.results)
@@ -219,10 +219,10 @@ def filled(value: Any, **names: object) -> Any:
     return None if value == "None" else value
 
 
-def flag(name: str, value: Any) -> list[str]:
-    """A setting as words of the command line."""
+def flag(config: RunConfig, name: str, value: Any) -> list[str]:
+    """A setting as words of the command line. One that may also be None takes True or False as a value."""
     above, dot, last = name.replace("_", "-").rpartition(".")
-    if isinstance(value, bool):
+    if hint_of(config, name) is bool:
         return [f"--{above}{dot}{last if value else f'no-{last}'}"]
     return [f"--{above}{dot}{last}", *(map(str, value) if isinstance(value, list | tuple) else [str(value)])]
 
