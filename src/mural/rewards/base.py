@@ -12,10 +12,11 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
@@ -79,6 +80,8 @@ class Experience:
     """(obs, key) → actions of the current policy [n, a] and their log π [n]."""
     abreast: int = 1
     """Environments whose transitions take turns in `recent`."""
+    starts: Array = field(default_factory=lambda: jnp.zeros((0, 0)))
+    """States [k, d] in which the episodes of `recent` began; none where that is not known."""
     width: Array | float = 0.0
     """λ by the data: the usual distance from a visited state to its tenth neighbour."""
 

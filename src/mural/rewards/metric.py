@@ -11,6 +11,11 @@ an ant would be paid for lying on its back; only being slow, most of the time, m
 by itself (the examples lie scattered among the visits, as in the shuffled maze), all count, the more the weaker the
 strongest is.
 
+And what every start has right is *set aside*, until the agent has got among the examples in all else: the ant looks the
+right way from the beginning, and a room that is explored once for each way to look takes many times as long. Only where
+all else moves whenever the agent does, as the ant's place. Where something that is wrong at the start lies still (a
+ball), the hand that has to touch it must be explored, though it starts where it ends.
+
 The kernel's width λ is the usual distance, so measured, from a visited state to its tenth neighbour. Where that is 0
 and nearly all states come back exactly (a grid), λ keeps them apart: it is a quarter of the distance from one to the
 next.
@@ -47,17 +52,22 @@ TWINS = 3  # times that a state of a grid is among the others; drawing one visit
 NEARLY_ALL = 0.9  # share of states that have them on a grid; a thing that lies still half of the time has fewer
 APART = 0.25  # λ of states that come back, in distances to the next one: its kernel there is 1e-4
 MEMORY = 0.5  # of the last epoch's λ
+RESTLESS = 0.1  # of its mean change over ten steps: a number whose median change is above hardly ever lies still
+AMONG = 2.0  # deviations of the examples from their mean, within which a visit is among them
+ARRIVED = 0.5  # share of an epoch's visits among the examples, from which on what was set aside counts in full
 PRECISION = 1e-5  # of a number's size: differences below are rounding
 
 
 class Metric(NamedTuple):
-    """s ↦ (s − centre)/scale, the kernel's width λ after it (0: not known yet), and a memory of each number."""
+    """s ↦ (s − centre)/scale, the kernel's width λ after it (0: not known yet), and what it remembers."""
 
     centre: Array  # [d]
     scale: Array  # [d]
     width: Array  # []
     first: Array  # [d] relevance in the first epoch
     usual: Array  # [d] slowness, a mean that forgets
+    aside: Array  # [d] 1: a number that every start has right, to be explored only after the others
+    arrived: Array  # [] from 0 to 1: how far the agent has got with these others, and what is set aside counts
 
     def apply(self, states: Array) -> Array:
         """States [n, d] in units of the metric."""
@@ -66,7 +76,8 @@ class Metric(NamedTuple):
 
 def raw(size: int) -> Metric:
     """States as they are."""
-    return Metric(jnp.zeros(size), jnp.ones(size), jnp.zeros(()), first=jnp.ones(size), usual=jnp.zeros(size))
+    none, zeros = jnp.zeros(()), jnp.zeros(size)
+    return Metric(zeros, jnp.ones(size), none, first=jnp.ones(size), usual=zeros, aside=zeros, arrived=none)
 
 
 @partial(jax.jit, static_argnums=1)
@@ -84,6 +95,32 @@ def slowness(recent: Array, abreast: int = 1) -> Array:
     return jnp.clip(kept, 0.0, 1.0) ** SLOW
 
 
+@partial(jax.jit, static_argnums=3)
+def set_aside(starts: Array, recent: Array, examples: Array, abreast: int = 1) -> Array:
+    """1 [d] for each number that all starts [k, d] have right, where all others hardly ever lie still; else 0.
+
+    Right: as near to the mean of the examples [m, d] as these are themselves. `recent` [n, d] are the first visits in
+    their order. At least one number must be wrong at the start, or nothing would be left to explore.
+    """
+    lag = LAG * abreast
+    if not len(starts) or not len(examples) or len(recent) <= lag:
+        return jnp.zeros(recent.shape[1])
+    mean, own = jnp.mean(examples, axis=0), jnp.var(examples, axis=0)
+    right = jnp.mean((starts - mean[None]) ** 2, axis=0) <= own
+    change = jnp.abs(recent[lag:] - recent[:-lag])
+    restless = jnp.median(change, axis=0) > RESTLESS * jnp.mean(change, axis=0)
+    strong = ~right & (apart(recent, examples)[1] >= RIGHT)
+    return jnp.where(jnp.any(strong) & jnp.all(right | restless), right, False).astype(recent.dtype)
+
+
+@jax.jit
+def among(recent: Array, examples: Array, aside: Array) -> Array:
+    """Share of the visits [n, d] that are among the examples [m, d] in every number that is not set aside."""
+    mean, deviation = jnp.mean(examples, axis=0), jnp.std(examples, axis=0)
+    near = jnp.abs(recent - mean[None]) <= AMONG * deviation[None]
+    return jnp.mean(jnp.all(near | (aside[None] > 0), axis=1))
+
+
 def apart(states: Array, examples: Array) -> tuple[Array, Array]:
     """The common variance [d] of visited states [n, d] and examples [m, d], and the share of it that examples lack."""
     own, between = jnp.var(examples, axis=0), jnp.mean(states, axis=0) - jnp.mean(examples, axis=0)
@@ -97,12 +134,17 @@ def silenced(relevance: Array) -> Array:
 
 
 def spread(
-    states: Array, examples: Array, slow: Array, first: Array | float = 1.0, usual: Array | float = 0.0
+    states: Array,
+    examples: Array,
+    slow: Array,
+    first: Array | float = 1.0,
+    usual: Array | float = 0.0,
+    most: Array | float = 1.0,
 ) -> tuple[Array, Array]:
     """Centre and scale [d] for visited states [n, d] and examples [m, d]; without examples, mean and deviation.
 
     `slow` [d] is what a number's relevance is at least. Where one was strong at first, others whose `first` relevance
-    [d] was low have at most that, or the root of their `usual` slowness [d].
+    [d] was low have at most that, or the root of their `usual` slowness [d]. None has more than its `most` [d].
     """
     mean, var = jnp.mean(states, axis=0), jnp.var(states, axis=0)
     size = PRECISION * jnp.max(jnp.abs(states), axis=0)
@@ -117,7 +159,7 @@ def spread(
     right = silenced(jnp.maximum(jnp.minimum(now, first), jnp.sqrt(usual)))
     already = (first < RIGHT) & (jnp.max(jnp.where(moves, first, 0.0)) >= RIGHT)
     relevance = jnp.where(already, jnp.maximum(right, LEAST_RELEVANCE), told)
-    relevance = jnp.maximum(relevance, 1 - strongest / WEAK)
+    relevance = jnp.minimum(jnp.maximum(relevance, 1 - strongest / WEAK), most)
     return (mean + jnp.mean(examples, axis=0)) / 2, jnp.where(moves, scale / relevance, 1.0)
 
 
@@ -140,7 +182,8 @@ def refresh(units: Units, before: Metric, states: Array, examples: Array, slow: 
     first = jnp.where(known, before.first, apart(states, examples)[1] if examples.shape[0] else 1.0)
     usual = jnp.where(known, before.usual + USUAL * (slow - before.usual), slow)
     measured = units == "spread"
-    centre, scale = spread(states, examples, slow, first, usual) if measured else (before.centre, before.scale)
+    most = jnp.where(before.aside > 0, jnp.maximum(before.arrived, LEAST_RELEVANCE), 1.0)
+    centre, scale = spread(states, examples, slow, first, usual, most) if measured else (before.centre, before.scale)
     x = (states - centre[None]) / scale[None]
     found = jnp.median(neighbour_distance(x[:QUERIES], x, NEIGHBOUR))
     if measured:
@@ -151,4 +194,16 @@ def refresh(units: Units, before: Metric, states: Array, examples: Array, slow: 
     else:
         found = jnp.where(found > 0, found, 1.0)
     width = jnp.where(known, MEMORY * before.width + (1 - MEMORY) * found, found)
-    return Metric(centre, scale, width, first, usual)
+    return before._replace(centre=centre, scale=scale, width=width, first=first, usual=usual)
+
+
+def measure(
+    units: Units, before: Metric, states: Array, recent: Array, starts: Array, examples: Array, abreast: int = 1
+) -> Metric:
+    """The metric of an epoch, from visited states [n, d] at random, recent ones in their order, and their starts."""
+    if before.width == 0:
+        before = before._replace(aside=set_aside(starts, recent, examples, abreast))
+    if before.aside.any():
+        there = jnp.minimum(among(recent, examples, before.aside) / ARRIVED, 1.0)
+        before = before._replace(arrived=jnp.maximum(before.arrived, there))
+    return refresh(units, before, states, examples, slowness(recent, abreast))

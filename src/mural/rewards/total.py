@@ -38,7 +38,9 @@ PartStates = dict[str, PartState]
 Terms = tuple[Term, ...]
 
 METRIC = "metric"  # a name that no part may have
-NEWER = (f"{METRIC}.first", f"{METRIC}.usual")  # what earlier files do not have: nothing is remembered then
+NEWER = tuple(
+    f"{METRIC}.{name}" for name in ("first", "usual", "aside", "arrived")
+)  # what earlier files do not have: nothing is remembered then
 METRIC_STREAM = 2**30  # of the random numbers that the metric's states are drawn by
 SPECIAL = {PAIRS, POLICY}
 BLOCK = 512  # states per compiled call: one shape, and so the same bits, whoever asks
@@ -95,10 +97,12 @@ def learn(
     info: Info = {}
     if any(term.part.scaled and STATES in term.part.learns_from for term in terms):
         visited = experience.states(metrics.STATES, jax.random.fold_in(key, METRIC_STREAM))
-        slow = metrics.slowness(experience.recent[STATES], experience.abreast)
-        metric = metrics.refresh(units, parts[METRIC], visited, jnp.asarray(problem.examples), slow)
+        recent, examples = experience.recent[STATES], jnp.asarray(problem.examples)
+        metric = metrics.measure(units, parts[METRIC], visited, recent, experience.starts, examples, experience.abreast)
         after[METRIC] = metric
         info[f"{METRIC}/width"] = metric.width
+        if metric.aside.any():
+            info |= {f"{METRIC}/aside": metric.aside.sum(), f"{METRIC}/arrived": metric.arrived}
     for term, k in zip(terms, keys, strict=False):
         seen = scaled(after[METRIC], problem, experience) if term.part.scaled else (problem, experience)
         after[term.name], report = term.part.learn(parts[term.name], *seen, key=k)

@@ -171,6 +171,7 @@ class Run:
             draw=lambda n, k, names: compiled.sample(self.replay, seen, n, k, names),
             recent=recent,
             abreast=len(self.world.envs),
+            starts=jnp.asarray(rows.obs[rows.step == 0][:, list(seen)]),
             pairs=lambda n, k: compiled.pairs(self.replay, seen, n, k),
             act=lambda obs, k: compiled.act(self.agent.policy, views.see(self.agent.view, obs, obs, *self.sac.sees), k),
         )
