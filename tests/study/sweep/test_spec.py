@@ -57,8 +57,9 @@ def test_a_choice_by_name_and_shares_for_machines():
 def test_the_words_of_the_command_mean_the_settings():
     """What the process will read of them is what was planned."""
     settings = {
-        "sac": {"hidden": [16, 16], "layer_norm": False, "motion": True}, "loop.stale": True, "loop.updates_per_step": 0.5,
-        "reward.classifier.kernel_width": float("inf"), "reward.classifier.outer_points": "None", "units": "raw",
+        "sac": {"hidden": [16, 16], "layer_norm": False, "motion": True}, "loop.stale": True, "units": "raw",
+        "loop.updates_per_step": 0.5,
+        "reward.classifier.kernel_width": float("inf"), "reward.classifier.outer_points": "None",
     }  # fmt: skip
     (run,) = spec.plan(spec.parse(sweep(methods=["mural"], set=settings, steps=4000)), only="spiral-maze-mural-10")
     parsed = parse_flags([*run.words, "--out", str(run.folder)])
