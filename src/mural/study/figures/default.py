@@ -1,10 +1,10 @@
-"""The rules of the default, each in a picture: noise, units, width, measures, spared visits, coreset, draws by rank."""
+"""The rules of the default that are the reward's, each in a picture, from the noise to what a batch holds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -38,12 +38,12 @@ DRAWS = 400
 
 def default(ask: Ask) -> Drawn:
     """Draw them all."""
-    figure = sheet(PAGE, 3.9)
-    axes = list(figure.subplots(2, 4).flat)
+    figure = sheet(PAGE, 5.4)
+    axes = list(figure.subplots(3, 3).flat)
     panels: tuple[Callable[[Any, int], dict[str, Any]], ...] = (
-        noise, units, width, measures, spared, partial(holes, core=False), partial(holes, core=True), ranks,
+        noise, units, aside, width, measures, spared, partial(holes, core=False), partial(holes, core=True), ranks,
     )  # fmt: skip
-    names = ("noise", "units", "width", "measures", "spared", "random draw", "coreset", "ranks")
+    names = ("noise", "units", "aside", "width", "measures", "spared", "random draw", "coreset", "ranks")
     data = {name: panel(ax, ask.seed) for name, panel, ax in zip(names, panels, axes, strict=True)}
     for ax in axes:
         ax.title.set_fontsize(7)
@@ -51,7 +51,8 @@ def default(ask: Ask) -> Drawn:
     said = (
         f"random episodes get {data['noise']['correlated']:.1f} away from the start with correlated noise and "
         f"{data['noise']['white']:.1f} with white noise; {POINTS} random points leave {by_chance:.0%} of the visited "
-        f"states as bright as the unknown, a coreset {chosen:.0%}"
+        f"states as bright as the unknown, a coreset {chosen:.0%}; of the ant's 15 numbers "
+        f"{data['aside']['ant-maze']} are set aside, of pick's 7 {data['aside']['sawyer-pick']}"
     )
     return Drawn(figure, data, said, from_scratch(ask.seed))
 
@@ -74,27 +75,67 @@ def noise(ax: Any, seed: int) -> dict[str, Any]:
     return reach
 
 
-def units(ax: Any, seed: int) -> dict[str, Any]:
-    """What a centimetre of each number of the pick task counts for, before anything was lifted."""
-    task = make("sawyer-pick")
+class First(NamedTuple):
+    """The first visits of a task, by random actions, where its episodes began, and its examples."""
+
+    starts: Floats
+    visits: Floats
+    examples: Floats
+
+
+@cache
+def first_visits(name: str, seed: int) -> First:
+    """Random actions with correlated noise, for three episodes of a task."""
+    task = make(name)
+    nothing = np.zeros((1, 0), np.float32)
     try:
         act = random_actions(Noise(np.random.default_rng(seed), 1, task.action_space.shape[0], 0.7))
-        rows = [task.reset(seed=seed)[0]]
-        rows += [
-            task.step(act(np.zeros((1, 0), np.float32), np.zeros((1, 0), np.float32))[0])[0] for _ in range(HORIZON)
-        ]
-        examples = task.success_examples(100, seed)
+        starts, visits = [], []
+        for episode in range(3):
+            starts.append(task.reset(seed=seed + episode)[0])
+            visits += [task.step(act(nothing, nothing)[0])[0] for _ in range(task.horizon)]
+        rows = (starts, visits, task.success_examples(100, seed))
+        return First(*(np.asarray(row, np.float32) for row in rows))
     finally:
         task.close()
-    seen = jnp.asarray(np.stack(rows), jnp.float32)
-    slow = metric.slowness(seen)
-    _, scale = metric.spread(seen, jnp.asarray(examples, jnp.float32), slow)
+
+
+def units(ax: Any, seed: int) -> dict[str, Any]:
+    """What a centimetre of each number of the pick task counts for, before anything was lifted."""
+    _, visits, examples = first_visits("sawyer-pick", seed)
+    seen = jnp.asarray(visits[:HORIZON])
+    _, scale = metric.spread(seen, jnp.asarray(examples), metric.slowness(seen))
     counts = 0.01 / np.asarray(scale)
     names = ["hand x", "hand y", "hand z", "ball x", "ball y", "ball z", "grip"]
     ax.bar(names, counts, color=[OLD] * 3 + [NEW] * 3 + [OLD])
     ax.tick_params(axis="x", rotation=60)
     ax.set(title="what a centimetre counts for")
     return dict(zip(names, counts.tolist(), strict=True))
+
+
+def aside(ax: Any, seed: int) -> dict[str, Any]:
+    """How wrong each number is at the start, and how seldom it lies still: what is set aside, and where nothing is."""
+    found = {}
+    for name, colour, marker in (("ant-maze", NEW, "o"), ("sawyer-pick", OLD, "s")):
+        starts, visits, examples = first_visits(name, seed)
+        away = np.sqrt(np.mean((starts - examples.mean(0)) ** 2, axis=0)) / examples.std(0)
+        change = np.abs(visits[metric.LAG :] - visits[: -metric.LAG])
+        moves = np.median(change, axis=0) / change.mean(axis=0)
+        out = np.asarray(metric.set_aside(*map(jnp.asarray, (starts, visits, examples)), 1)) > 0
+        short = name.split("-")[-1 if name.startswith("sawyer") else 0]
+        ax.scatter(np.clip(away[~out], 0.01, 100), moves[~out], s=9, marker=marker, color=colour, label=short)
+        if out.any():
+            hollow = {"facecolors": "none", "edgecolors": colour}
+            ax.scatter(
+                np.clip(away[out], 0.01, 100), moves[out], s=9, marker=marker, label=f"{short}, set aside", **hollow
+            )
+        found[name] = int(out.sum())
+    ax.axvline(1.0, color="0.6", lw=0.6)
+    ax.axhline(metric.RESTLESS, color="0.6", lw=0.6)
+    ax.set(title="right at the start, or not", xlabel="start to examples, in deviations", ylabel="usual / mean change")
+    ax.set(xscale="log", ylim=(-0.05, 1.9))
+    ax.legend(fontsize=5, loc="upper left")
+    return found
 
 
 @cache
