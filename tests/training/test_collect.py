@@ -2,13 +2,16 @@
 
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
+import gymnasium
 import numpy as np
 import pytest
 
 from mural.agent import replay
+from mural.agent.policy import NumpyPolicy
 from mural.agent.replay import Column
 from mural.inputs.spaces import Spaces, StepError
 from mural.rewards import Part, Term, total
+from mural.tasks import make
 from mural.training import compiled
 from mural.training.collect import (
     Collector,
@@ -261,6 +264,34 @@ def test_evaluation():
     assert found["eval/env_return"] == pytest.approx(np.mean([r.env_reward.sum() for r in rows]), rel=1e-5)
     assert "eval/return" not in evaluate(env, spaces, Towards(), [3], None, 50)
     assert evaluate(env, spaces, Towards(), [3], None, 4)["eval/length"] == 4
+
+
+class Counted(gymnasium.Wrapper):
+    """A maze that counts its episodes, and may begin them with a push of its own."""
+
+    def __init__(self, push=0.0):
+        super().__init__(make("zigzag-maze"))
+        self.episodes, self.push = 0, push
+
+    def reset(self, *, seed=None, options=None):
+        self.episodes += 1
+        obs, info = self.env.reset(seed=seed, options=options)
+        if self.push:
+            obs, *_, info = self.env.step(np.random.default_rng(seed).uniform(-self.push, self.push, 2))
+        return obs, info
+
+
+def test_episodes_of_a_task_that_are_all_one_are_run_twice():
+    """The same numbers as from all of them, to the last bit; what a wrapper draws, or noise, makes them differ."""
+    policy = NumpyPolicy([(np.ones((2, 4), np.float32) / 2, np.zeros(4, np.float32))])
+    for push, correlation, runs in ((0.0, None, 2), (0.5, None, 6), (0.0, 0.7, 6)):
+        env = Counted(push)
+        spaces = Spaces.of(env)
+        ends = [episode(env, spaces, policy, seed, 50, correlation=correlation).distance[-1] for seed in range(6)]
+        env.episodes = 0
+        found = evaluate(env, spaces, policy, range(6), lambda rows: rows.next_obs[:, 0], 50, correlation=correlation)
+        assert env.episodes == runs
+        assert found["eval/distance"] == np.mean([float(end) for end in ends])
 
 
 def test_a_failure_while_evaluating_is_saved(tmp_path):

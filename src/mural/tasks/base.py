@@ -67,6 +67,8 @@ class Task(gymnasium.Env[Floats, NDArray[Any]], ABC):
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "human"], "render_fps": 10}  # type: ignore[misc]
 
+    varies: ClassVar[bool] = True
+    """Whether one episode differs from the next though all actions are the same."""
     horizon: int
     """Steps until truncation."""
     success_threshold: float

@@ -24,6 +24,7 @@ class MazeTask(Task):
     """A point among walls: the observation is its xy, the action its velocity (a full step is 0.5)."""
 
     layout: ClassVar[MazeLayout]
+    varies = False
     horizon = 100  # release
     success_threshold = THRESHOLD
 

@@ -63,6 +63,7 @@ class AntMaze(MujocoTask):
     frame_skip: ClassVar[int] = round(STEP_TIME / TIMESTEP)
     image_size: ClassVar[tuple[int, int]] = (400, 480)
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "human"], "render_fps": 7}  # type: ignore[misc]
+    varies = False
     horizon = HORIZON
     success_threshold = THRESHOLD
 

@@ -47,6 +47,7 @@ class HandReposition(SawyerTask):
     hand_low: ClassVar[Floats] = np.array(HAND_LOW)
     hand_high: ClassVar[Floats] = np.array(HAND_HIGH)
     image_size: ClassVar[tuple[int, int]] = (400, 480)
+    varies = False
     success_threshold = THRESHOLD
 
     def __init__(self, render_mode: str | None = None) -> None:
