@@ -40,6 +40,16 @@ def test_it_pays_the_learned_reward():
     assert info["env_reward"] == pytest.approx(-info["distance"])
 
 
+def test_it_tells_the_reward_where_episodes_began(monkeypatch):
+    env, told = wrapped(every=30), []
+    monkeypatch.setattr(env.learned_reward, "update", lambda states, starts: told.append(np.asarray(starts)) or {})
+    begun = []
+    monkeypatch.setattr(env.env, "reset", lambda reset=env.env.reset, **how: begun.append(reset(**how)) or begun[-1])
+    list(walk(env, 61))
+    assert [len(starts) for starts in told] == [2, 2]  # episodes of 15 steps
+    np.testing.assert_array_equal(np.concatenate(told), [obs for obs, _ in begun[:4]])
+
+
 @pytest.mark.parametrize(("terminations", "factor"), [("absorb", 10), ("stop", 1), ("bootstrap", 1)])
 def test_what_a_termination_is_worth(terminations, factor):
     env = small.Field()

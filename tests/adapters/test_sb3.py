@@ -128,6 +128,20 @@ def test_a_large_buffer_costs_no_more(monkeypatch):
     np.testing.assert_allclose(found.rewards.numpy()[:, 0], real(reward, found.next_observations.numpy()), atol=1e-6)
 
 
+def test_the_reward_is_told_where_episodes_began(monkeypatch):
+    told = []
+    reward = new_reward()
+    monkeypatch.setattr(reward, "update", lambda states, starts: told.append(starts) or {})
+    buffer = filled(
+        20, ends=(7, 12), n_envs=2, reward=reward, space=gymnasium.spaces.Box(-1, 1, (4,)), classifier_slice="1,3"
+    )
+    buffer.learn()
+    np.testing.assert_array_equal(told[0], buffer.observations[[0, 8, 13]].reshape(6, 4)[:, [1, 3]])
+    extend(buffer, 5)
+    buffer.learn()
+    assert told[1] is None
+
+
 def test_columns_and_several_environments():
     space = gymnasium.spaces.Box(-1, 1, (4,), np.float32)
     buffer = filled(90, n_envs=3, space=space, classifier_slice="1,3")

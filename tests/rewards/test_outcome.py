@@ -114,6 +114,29 @@ def test_the_bits_of_a_training_run(method, units):
     assert len(set(reward(rows.next_obs).tolist())) > 4  # not all the same
 
 
+class Level(small.Field):
+    """Begins at the height of the goal, which its way need not leave."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = np.array([-0.5, 0.9])
+        return self.place.astype(np.float32), {}
+
+
+def test_what_every_start_has_right_is_set_aside_in_a_run_and_in_the_object():
+    agent = mural.Agent(Level(), small.examples(), method="cnml", seed=5, config={**small.SETTINGS, "units": "spread"})
+    agent.learn(120, progress=False)
+    assert agent.run.parts["metric"].aside.tolist() == [0, 1]
+    seen = np.asarray(agent.run.replay.rows.next_obs[:120, 0])
+    reward = mural.OutcomeReward(agent.run.world.problem.examples, "cnml", to_dict(agent.config.reward), seed=5)
+    assert "metric/aside" not in reward.update(seen[:60])  # not told
+    reward = mural.OutcomeReward(agent.run.world.problem.examples, "cnml", to_dict(agent.config.reward), seed=5)
+    assert reward.update(seen[:60], starts=[[-0.5, 0.9]] * 4)["metric/aside"] == 1
+    np.testing.assert_array_equal(reward(seen), agent.reward(seen))
+    with pytest.raises(ValueError, match=r"\[n, 2\]"):
+        reward.update(seen[:60], starts=[[1.0, 2.0, 3.0]])
+
+
 @pytest.mark.parametrize("method", ["mural", "vice"])
 def test_on_a_grid_networks_see_waves_in_a_run_and_in_the_object(method, tmp_path):
     settings = small.MURAL if method == "mural" else small.SETTINGS

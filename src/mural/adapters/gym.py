@@ -55,11 +55,12 @@ class OutcomeRewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.report: dict[str, float] = {}
         """What the last update reported."""
         self._visited: list[NDArray[np.float32]] = []
+        self._starts: list[NDArray[np.float32]] = []
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """As the environment does it, checked."""
         obs, info = self.env.reset(seed=seed, options=options)
-        validate_reset(self.spaces, (obs, info))
+        self._starts.append(validate_reset(self.spaces, (obs, info))[self.spaces.columns])
         return obs, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -69,8 +70,8 @@ class OutcomeRewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
         state = flat[self.spaces.columns]
         self._visited.append(state)
         if len(self._visited) >= self.every:
-            self.report = self.learned_reward.update(np.stack(self._visited))
-            self._visited = []
+            self.report = self.learned_reward.update(np.stack(self._visited), self._starts or None)
+            self._visited, self._starts = [], []
         value = self.learned_reward(state[None], few=True) if self.learned_reward.updates else np.zeros(1, np.float32)
         worth = with_endings(np.asarray(value, np.float32), np.array([terminated]), self.terminations, self.gamma)
         if self.terminations == "bootstrap":

@@ -90,6 +90,8 @@ class _Outcome(ReplayBuffer):
         self._current_at = STALE
         self._rng = np.random.default_rng([reward.seed, 8])  # not NumPy's own: what SB3 draws stays what it was
         self._unreported = 0
+        self._begins = np.ones(n_envs, bool)  # whether the next transition is the first of an episode
+        self._starts: list[NDArray[np.float32]] = []
 
     @property
     def gamma(self) -> float:
@@ -114,19 +116,25 @@ class _Outcome(ReplayBuffer):
             self.timeouts[row] = 1.0
         self.rewards[row], self._labelled_at[row] = 0.0, UNLABELLED
         self._unreported = min(self._unreported + 1, self.buffer_size)
+        if self._begins.any():
+            self._starts.append(self._seen(self.observations, np.array([row]))[self._begins])
+        self._begins = np.asarray(done, bool).reshape(-1)
 
     def states(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """What the reward sees of where the transitions in these rows lead, [rows · environments, d]."""
+        return self._seen(self.next_observations, rows)
+
+    def _seen(self, observations: Any, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         n = len(rows) * self.n_envs
-        found = [self.next_observations[key] for key in self._keys] if self._keys else [self.next_observations]
+        found = [observations[key] for key in self._keys] if self._keys else [observations]
         flat = [np.asarray(part[rows], np.float32).reshape(n, -1) for part in found]
         return np.concatenate(flat, axis=1)[:, self._columns]
 
     def learn(self) -> dict[str, float]:
         """Let the reward learn from the states that came since it last did; returns its report."""
         rows = np.arange(self.pos - self._unreported, self.pos) % self.buffer_size
-        report = self.reward.update(self.states(rows))
-        self._unreported = 0
+        report = self.reward.update(self.states(rows), np.concatenate(self._starts) if self._starts else None)
+        self._unreported, self._starts = 0, []
         return report
 
     def _get_samples(self, batch_inds: NDArray[Any], env: Any = None) -> Any:

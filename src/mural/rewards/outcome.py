@@ -106,9 +106,14 @@ class OutcomeReward:
         """The examples [m, d]."""
         return self._problem.examples.copy()
 
-    def update(self, states: ArrayLike) -> dict[str, float]:
-        """Learn once from states [n, d] that were visited since the last call and are not success; returns a report."""
+    def update(self, states: ArrayLike, starts: ArrayLike | None = None) -> dict[str, float]:
+        """Learn once from states [n, d] that were visited since the last call and are not success; returns a report.
+
+        `starts` [k, d] are the states in which the episodes of the first call began. What they have right already need
+        not be explored, which helps where an observation has many numbers besides those that matter (an ant's pose).
+        """
         rows = self._checked(states)
+        begun = np.zeros((0, rows.shape[1]), np.float32) if starts is None else self._checked(starts)
         self._memory.add(rows, np.random.default_rng([self.seed, self.updates, 4]))
         kept, held = jnp.asarray(self._memory.states), self._memory.held
 
@@ -120,7 +125,8 @@ class OutcomeReward:
         def missing(*_: Any) -> Any:
             raise _unknown(("pairs or the policy",))
 
-        experience = Experience(self._memory.seen, draw, Recent({STATES: jnp.asarray(rows)}), missing, missing)
+        recent = Recent({STATES: jnp.asarray(rows)})
+        experience = Experience(self._memory.seen, draw, recent, missing, missing, starts=jnp.asarray(begun))
         key = total.epoch_keys(self.seed, self.updates + 1)[0]  # a run's epoch 0 only collects
         self._parts, info = total.learn(self._terms, self._parts, self._problem, experience, self.units, key=key)
         self.updates += 1
