@@ -186,17 +186,17 @@ def test_what_was_right_and_is_slow_most_of_the_time_counts():
     assert relevances(seldom, standing(200))[1] < 0.02
 
 
-def walking(steps=800, goal=(0.0, 0.0), kicked=False):
-    """Visits of something that walks in x and turns; `kicked`: x is that of a ball, which is seldom touched."""
+def walking(steps=800, kicked=False):
+    """Visits of something that walks in x and y and turns; `kicked`: x is that of a ball, which is seldom touched."""
     rng = np.random.default_rng(5)
-    x, turn = np.cumsum(rng.normal(0, 0.1, (2, steps)), axis=1)
+    x, y, turn = np.cumsum(rng.normal(0, 0.1, (3, steps)), axis=1)
     if kicked:
         x = np.repeat(rng.normal(0, 1, 20), steps // 20)
-    return (np.stack([x, turn], axis=1) + np.float32(goal)).astype(np.float32)
+    return np.stack([x, y, turn], axis=1).astype(np.float32)
 
 
-GOAL = np.random.default_rng(6).normal([8, 0], [0.2, 0.1], (50, 2)).astype(np.float32)
-START = np.zeros((4, 2), np.float32)
+GOAL = np.random.default_rng(6).normal([8, 5, 0], [0.2, 0.2, 0.1], (50, 3)).astype(np.float32)
+START = np.zeros((4, 3), np.float32)
 
 
 def aside(starts=START, recent=None, examples=GOAL, abreast=1):
@@ -206,36 +206,37 @@ def aside(starts=START, recent=None, examples=GOAL, abreast=1):
 
 def test_what_every_start_has_right_is_set_aside():
     """An ant that looks the right way from the beginning need not explore ways to look."""
-    assert aside() == [0, 1]
-    assert aside(abreast=2, recent=np.repeat(walking(), 2, axis=0)) == [0, 1]
-    assert aside(START + np.float32([0, 0.3])) == [0, 0]  # three deviations away from the examples
-    assert aside(np.float32([[0, 0.3], [0, -0.3]])) == [0, 0]  # right on average only
-    assert aside(START + np.float32([8, 0])) == [0, 0]  # all is right: nothing would be left to explore
-    assert aside(examples=GOAL * np.float32([0, 1]) + walking(50) * np.float32([1, 0])) == [0, 0]  # x tells little
-    assert aside(np.zeros((0, 0), np.float32)) == [0, 0]  # nobody said where it began
-    assert aside(recent=walking(10)) == [0, 0]
+    assert aside() == [0, 0, 1]
+    assert aside(abreast=2, recent=np.repeat(walking(), 2, axis=0)) == [0, 0, 1]
+    assert aside(START + np.float32([0, 0, 0.3])) == [0, 0, 0]  # three deviations away from the examples
+    assert aside(np.float32([[0, 0, 0.3], [0, 0, -0.3]])) == [0, 0, 0]  # right on average only
+    assert aside(START + np.float32([8, 5, 0])) == [0, 0, 0]  # all is right
+    assert aside(START + np.float32([0, 5, 0])) == [0, 0, 0]  # along x alone there is nothing to go around
+    assert aside(np.zeros((0, 3), np.float32)) == [0, 0, 0]  # nobody said where it began
+    assert aside(recent=walking(10)) == [0, 0, 0]
+    anywhere = np.concatenate([walking()[::16, :2], GOAL[:, 2:]], axis=1)
+    assert aside(START - np.float32([9, 9, 0]), examples=anywhere) == [0, 0, 0]  # neither x nor y tells much
 
 
 def test_nothing_is_set_aside_where_something_lies_still():
     """A hand that starts where it ends, and a ball that it has to fetch."""
-    assert aside(recent=walking(kicked=True)) == [0, 0]
+    assert aside(recent=walking(kicked=True)) == [0, 0, 0]
 
 
 def test_what_was_set_aside_counts_again_among_the_examples():
     def after(before, recent):
         return metrics.measure("spread", before, *map(jnp.asarray, (walking(), recent, START, GOAL)))
 
-    first = after(metrics.raw(2), walking())
-    assert relevances(first, walking())[1] == pytest.approx(metrics.LEAST_RELEVANCE, rel=1e-3)
-    assert relevances(first, walking())[0] > 0.9
-    shifted = np.concatenate([walking(600), np.tile(np.float32([[8, 3]]), (200, 1))])  # a quarter is there in x
-    near = after(first, shifted)
+    first = after(metrics.raw(3), walking())
+    assert relevances(first, walking())[2] == pytest.approx(metrics.LEAST_RELEVANCE, rel=1e-3)
+    assert relevances(first, walking())[:2].min() > 0.9
+    there = np.tile(np.float32([[8, 5, 3]]), (200, 1))  # in x and y, looking elsewhere
+    near = after(first, np.concatenate([walking(600), there]))  # a quarter of the epoch
     assert float(near.arrived) == pytest.approx(0.5)
-    assert relevances(near, walking())[1] == pytest.approx(0.5, rel=1e-3)
+    assert relevances(near, walking())[2] == pytest.approx(0.5, rel=1e-3)
     again = after(near, walking())  # and stays so
     assert float(again.arrived) == pytest.approx(0.5)
-    there = after(again, shifted[300:] * 0 + np.float32([8, 0]))
-    assert relevances(there, walking())[1] > 0.9
+    assert relevances(after(again, np.tile(there, (4, 1))), walking())[2] > 0.9
 
 
 def test_metrics_of_earlier_files_have_no_memory():

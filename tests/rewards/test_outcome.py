@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import gymnasium
 import jax
 import numpy as np
 import pytest
@@ -114,27 +115,43 @@ def test_the_bits_of_a_training_run(method, units):
     assert len(set(reward(rows.next_obs).tolist())) > 4  # not all the same
 
 
-class Level(small.Field):
-    """Begins at the height of the goal, which its way need not leave."""
+class Turning(small.Field):
+    """Turns as it goes, and looks the right way when it begins."""
+
+    observation_space = gymnasium.spaces.Box(-9, 9, (3,), np.float32)
+
+    def _with_turn(self, obs):
+        return np.append(obs, np.float32(self.turn))
 
     def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.place = np.array([-0.5, 0.9])
-        return self.place.astype(np.float32), {}
+        obs, info = super().reset(seed=seed, options=options)
+        self.turn = 0.0
+        return self._with_turn(obs), info
+
+    def step(self, action):
+        obs, *rest = super().step(action)
+        self.turn += 0.1 * float(action[0])
+        return self._with_turn(obs), *rest
 
 
 def test_what_every_start_has_right_is_set_aside_in_a_run_and_in_the_object():
-    agent = mural.Agent(Level(), small.examples(), method="cnml", seed=5, config={**small.SETTINGS, "units": "spread"})
+    examples = np.append(small.examples(), np.random.default_rng(0).normal(0, 0.05, (40, 1)), axis=1)
+    agent = mural.Agent(Turning(), examples, method="cnml", seed=5, config={**small.SETTINGS, "units": "spread"})
     agent.learn(120, progress=False)
-    assert agent.run.parts["metric"].aside.tolist() == [0, 1]
-    seen = np.asarray(agent.run.replay.rows.next_obs[:120, 0])
-    reward = mural.OutcomeReward(agent.run.world.problem.examples, "cnml", to_dict(agent.config.reward), seed=5)
-    assert "metric/aside" not in reward.update(seen[:60])  # not told
-    reward = mural.OutcomeReward(agent.run.world.problem.examples, "cnml", to_dict(agent.config.reward), seed=5)
-    assert reward.update(seen[:60], starts=[[-0.5, 0.9]] * 4)["metric/aside"] == 1
+    assert agent.run.parts["metric"].aside.tolist() == [0, 0, 1]
+    rows = jax.tree.map(lambda column: np.asarray(column[:120, 0]), agent.run.replay.rows)
+    seen, starts = rows.next_obs, rows.obs[:60][rows.step[:60] == 0]
+
+    def told(**where):
+        reward = mural.OutcomeReward(agent.run.world.problem.examples, "cnml", to_dict(agent.config.reward), seed=5)
+        return reward, reward.update(seen[:60], **where)
+
+    assert "metric/aside" not in told()[1]
+    reward, report = told(starts=starts)
+    assert report["metric/aside"] == 1
     np.testing.assert_array_equal(reward(seen), agent.reward(seen))
-    with pytest.raises(ValueError, match=r"\[n, 2\]"):
-        reward.update(seen[:60], starts=[[1.0, 2.0, 3.0]])
+    with pytest.raises(ValueError, match=r"\[n, 3\]"):
+        reward.update(seen[:60], starts=[[1.0, 2.0]])
 
 
 @pytest.mark.parametrize("method", ["mural", "vice"])

@@ -13,8 +13,8 @@ strongest is.
 
 And what every start has right is *set aside*, until the agent has got among the examples in all else: the ant looks the
 right way from the beginning, and a room that is explored once for each way to look takes many times as long. Only where
-all else moves whenever the agent does, as the ant's place. Where something that is wrong at the start lies still (a
-ball), the hand that has to touch it must be explored, though it starts where it ends.
+all else is a place, of two numbers or more, and moves whenever the agent does. Where something that is wrong at the
+start lies still (a ball), the hand that has to touch it must be explored, though it starts where it ends.
 
 The kernel's width λ is the usual distance, so measured, from a visited state to its tenth neighbour. Where that is 0
 and nearly all states come back exactly (a grid), λ keeps them apart: it is a quarter of the distance from one to the
@@ -53,6 +53,7 @@ NEARLY_ALL = 0.9  # share of states that have them on a grid; a thing that lies 
 APART = 0.25  # λ of states that come back, in distances to the next one: its kernel there is 1e-4
 MEMORY = 0.5  # of the last epoch's λ
 RESTLESS = 0.1  # of its mean change over ten steps: a number whose median change is above hardly ever lies still
+PLACE = 2  # numbers that are wrong at the start, from which on there may be something to go around
 AMONG = 2.0  # deviations of the examples from their mean, within which a visit is among them
 ARRIVED = 0.5  # share of an epoch's visits among the examples, from which on what was set aside counts in full
 PRECISION = 1e-5  # of a number's size: differences below are rounding
@@ -100,7 +101,8 @@ def set_aside(starts: Array, recent: Array, examples: Array, abreast: int = 1) -
     """1 [d] for each number that all starts [k, d] have right, where all others hardly ever lie still; else 0.
 
     Right: as near to the mean of the examples [m, d] as these are themselves. `recent` [n, d] are the first visits in
-    their order. At least one number must be wrong at the start, or nothing would be left to explore.
+    their order. At least two numbers must be wrong at the start: along one alone there is nothing to go around, and a
+    pole that has to be swung up and held would be taken for held whenever it is up.
     """
     lag = LAG * abreast
     if not len(starts) or not len(examples) or len(recent) <= lag:
@@ -110,7 +112,8 @@ def set_aside(starts: Array, recent: Array, examples: Array, abreast: int = 1) -
     change = jnp.abs(recent[lag:] - recent[:-lag])
     restless = jnp.median(change, axis=0) > RESTLESS * jnp.mean(change, axis=0)
     strong = ~right & (apart(recent, examples)[1] >= RIGHT)
-    return jnp.where(jnp.any(strong) & jnp.all(right | restless), right, False).astype(recent.dtype)
+    explore = jnp.any(strong) & (jnp.sum(~right) >= PLACE) & jnp.all(right | restless)
+    return jnp.where(explore, right, False).astype(recent.dtype)
 
 
 @jax.jit

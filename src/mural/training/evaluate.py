@@ -81,9 +81,10 @@ def episode(
 def alike(episodes: Sequence[Rows]) -> bool:
     """Whether the first two are the same to the last bit, so that a task which says that none differs can be believed:
     a wrapper around it may still draw something."""
-    columns = zip(*episodes[:2], strict=True) if len(episodes) > 1 else ()
-    same = [np.array_equal(*pair, equal_nan=pair[0].dtype.kind == "f") for pair in columns]
-    return bool(same) and all(same)
+    if len(episodes) < 2:
+        return False
+    pairs = zip(*episodes[:2], strict=True)
+    return all(np.array_equal(one, other, equal_nan=one.dtype.kind == "f") for one, other in pairs)
 
 
 def mean(values: Any) -> float:
