@@ -30,7 +30,7 @@ COLOURS: dict[str, tuple[str, Any]] = {
     "mural": ("#D55E00", "-"), "vice": ("#0072B2", "-"), "cnml": ("#CC79A7", "-"), "vice-count": ("#009E73", "-"),
     "vice-rnd": ("#009E73", "--"), "ddl": ("#56B4E9", "-"), "rce": ("#56B4E9", "--"), "icm": ("#E69F00", "-"),
     "icm (with-vice)": ("#E69F00", ":"), "vae-density": ("#E69F00", "--"), "sac-sparse": ("#888888", ":"),
-    "cnml (xy)": ("#CC79A7", "-."), "sac-distance": ("#000000", "-"),
+    "sac-distance": ("#000000", "-"),
     "sac": ("#888888", "-"), "mural-no-meta": ("#0072B2", "--"), "mural-negatives": ("#CC79A7", "--"),
 }  # fmt: skip
 SPARE = [(colour, dash) for dash in ("-.", (0, (1, 1))) for colour in ("#009E73", "#56B4E9", "#E69F00", "#0072B2")]
