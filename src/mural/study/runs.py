@@ -21,8 +21,8 @@ LAST = 10  # evaluations whose mean is the success of a run
 
 
 ONE_ROLLOUT = (
-    "on the mazes and the hand all 20 episodes of an evaluation start at one place and take the most likely actions, "
-    "so that they are one rollout (n = 1)"
+    "on the mazes, the hand and the ant all 20 episodes of an evaluation start at one place and take the most likely "
+    "actions, so that they are one rollout (n = 1)"
 )
 
 
@@ -68,7 +68,7 @@ COMPARISON = (
     *groups("mazes", MAZES, MAZE_METHODS),
     *groups("arms", ARMS, ARM_METHODS),
     *groups("hand", ["hand-reposition"], ("mural", "vice", "cnml", "vice-rnd", "sac-distance")),
-    *groups("ant", ["ant-maze"], ("mural", "mural:xy", "vice", "cnml:xy", "sac-distance")),
+    *groups("ant", ["ant-maze"], ("mural", "vice", "sac-distance")),
 )
 
 

@@ -13,7 +13,6 @@ from mural.study.runs import (
     COMPARISON,
     MINIMUM,
     ONE_ROLLOUT,
-    Group,
     Result,
     Runs,
     Where,
@@ -53,16 +52,8 @@ def picture(root: Path) -> list[str]:
 
 
 def rows(runs: Runs) -> list[dict[str, str]]:
-    """A row per task of the comparison, also where nothing was run yet; a variant of MURAL has one of its own."""
-    ours = [group for group in COMPARISON if group.method == OURS]
-    return [variant(runs, group) if group.variant else row(runs, group.task) for group in ours]
-
-
-def variant(runs: Runs, group: Group) -> dict[str, str]:
-    """A variant of MURAL alone."""
-    found = runs.of_task(group.task).get(group)
-    name = {"task": f"{linked(group.task)}, {group.variant} alone", "MURAL": told(group.task, found)}
-    return name | {"VICE": "", "best other": "", "MURAL's first 0.9": times(group.task, found)}
+    """A row per task of the comparison, also where nothing was run yet."""
+    return [row(runs, task) for task in dict.fromkeys(group.task for group in COMPARISON)]
 
 
 def linked(task: str) -> str:
