@@ -1,5 +1,7 @@
 """The replay buffer inside real Stable-Baselines3 and SBX: current labels, ends of episodes, saving, errors."""
 
+import pickle
+
 import gymnasium
 import jax
 import numpy as np
@@ -129,17 +131,32 @@ def test_a_large_buffer_costs_no_more(monkeypatch):
 
 
 def test_the_reward_is_told_where_episodes_began(monkeypatch):
-    told = []
-    reward = new_reward()
-    monkeypatch.setattr(reward, "update", lambda states, starts: told.append(starts) or {})
-    buffer = filled(
-        20, ends=(7, 12), n_envs=2, reward=reward, space=gymnasium.spaces.Box(-1, 1, (4,)), classifier_slice="1,3"
-    )
-    buffer.learn()
-    np.testing.assert_array_equal(told[0], buffer.observations[[0, 8, 13]].reshape(6, 4)[:, [1, 3]])
+    reward, told = new_reward(), []
+    learn = reward.update
+    monkeypatch.setattr(reward, "update", lambda *what: told.append(what[1:]) or learn(*what))
+    space = gymnasium.spaces.Box(-1, 1, (4,), np.float32)
+    buffer = filled(20, n_envs=2, reward=reward, space=space, classifier_slice="1,3")
+    done = np.array([False, True])  # one of the two
+    buffer.add(*np.ones((2, 2, 4)), np.zeros((2, 2)), np.zeros(2), done, [{}] * 2)
     extend(buffer, 5)
     buffer.learn()
-    assert told[1] is None
+    starts, abreast = told[0]
+    first = buffer.observations[[0, 0, 21], [0, 1, 1]][:, [1, 3]]
+    np.testing.assert_array_equal(starts, first)
+    assert abreast == 2
+    extend(buffer, 20, ends=(3,))
+    buffer.learn()
+    assert told[1][0] is None  # only the first update needs to know
+
+
+def test_buffers_of_earlier_versions_go_on():
+    buffer = filled(20, n_envs=2)
+    state = {name: value for name, value in buffer.__dict__.items() if name not in ("_begins", "_starts")}
+    old = OutcomeReplayBuffer.__new__(OutcomeReplayBuffer)
+    old.__setstate__(state)
+    extend(old, 5)
+    assert old.learn()
+    assert pickle.loads(pickle.dumps(old)).size() == 25
 
 
 def test_columns_and_several_environments():

@@ -207,9 +207,11 @@ def aside(starts=START, recent=None, examples=GOAL, abreast=1):
 def test_what_every_start_has_right_is_set_aside():
     """An ant that looks the right way from the beginning need not explore ways to look."""
     assert aside() == [0, 0, 1]
-    assert aside(abreast=2, recent=np.repeat(walking(), 2, axis=0)) == [0, 0, 1]
     assert aside(START + np.float32([0, 0, 0.3])) == [0, 0, 0]  # three deviations away from the examples
-    assert aside(np.float32([[0, 0, 0.3], [0, 0, -0.3]])) == [0, 0, 0]  # right on average only
+    assert aside(np.float32([[0, 0, 0]] * 9 + [[0, 0, 0.3]])) == [0, 0, 0]  # nine are right, one is not
+    assert aside(START[:2]) == [0, 0, 0]  # two may be right by luck
+    fixed = [np.concatenate([x, np.full((len(x), 1), 0.1, np.float32)], axis=1) for x in (START, walking(), GOAL[:7])]
+    assert aside(*fixed) == [0, 0, 1, 1]  # a number that is the same everywhere
     assert aside(START + np.float32([8, 5, 0])) == [0, 0, 0]  # all is right
     assert aside(START + np.float32([0, 5, 0])) == [0, 0, 0]  # along x alone there is nothing to go around
     assert aside(np.zeros((0, 3), np.float32)) == [0, 0, 0]  # nobody said where it began
@@ -221,6 +223,10 @@ def test_what_every_start_has_right_is_set_aside():
 def test_nothing_is_set_aside_where_something_lies_still():
     """A hand that starts where it ends, and a ball that it has to fetch."""
     assert aside(recent=walking(kicked=True)) == [0, 0, 0]
+    places = np.arange(4)[:, None, None] * np.float32([1, 0, 0])  # four balls, in turn: each lies elsewhere
+    turns = (walking(kicked=True)[None] + places).transpose(1, 0, 2).reshape(-1, 3)
+    assert aside(recent=turns, abreast=4) == [0, 0, 0]
+    assert aside(recent=turns) == [0, 0, 1]  # as if it were one ball, that jumps
 
 
 def test_what_was_set_aside_counts_again_among_the_examples():
@@ -237,6 +243,19 @@ def test_what_was_set_aside_counts_again_among_the_examples():
     again = after(near, walking())  # and stays so
     assert float(again.arrived) == pytest.approx(0.5)
     assert relevances(after(again, np.tile(there, (4, 1))), walking())[2] > 0.9
+
+
+def test_one_example_can_be_come_to():
+    """It has no spread of its own: a twentieth of the way is near enough."""
+    near = np.concatenate([walking(), np.tile(GOAL[:1] + np.float32([[0.1, -0.1, 3]]), (400, 1))])
+    assert float(metrics.among(jnp.asarray(near), jnp.asarray(GOAL[:1]), jnp.float32([0, 0, 1]))) == pytest.approx(
+        1 / 3
+    )
+
+
+def test_in_raw_units_nothing_is_set_aside():
+    found = metrics.measure("raw", metrics.raw(3), *map(jnp.asarray, (walking(), walking(), START, GOAL)))
+    assert found.aside.tolist() == [0, 0, 0]
 
 
 def test_metrics_of_earlier_files_have_no_memory():

@@ -150,7 +150,8 @@ def test_what_every_start_has_right_is_set_aside_in_a_run_and_in_the_object():
     reward, report = told(starts=starts)
     assert report["metric/aside"] == 1
     np.testing.assert_array_equal(reward(seen), agent.reward(seen))
-    with pytest.raises(ValueError, match=r"\[n, 3\]"):
+    assert "metric/aside" not in told(starts=[])[1]
+    with pytest.raises(ValueError, match=r"starts have shape \(1, 2\); \[n, 3\]"):
         reward.update(seen[:60], starts=[[1.0, 2.0]])
 
 

@@ -60,7 +60,9 @@ class OutcomeRewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """As the environment does it, checked."""
         obs, info = self.env.reset(seed=seed, options=options)
-        self._starts.append(validate_reset(self.spaces, (obs, info))[self.spaces.columns])
+        start = validate_reset(self.spaces, (obs, info))[self.spaces.columns]
+        if not self.learned_reward.updates:
+            self._starts.append(start)
         return obs, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -70,7 +72,7 @@ class OutcomeRewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
         state = flat[self.spaces.columns]
         self._visited.append(state)
         if len(self._visited) >= self.every:
-            self.report = self.learned_reward.update(np.stack(self._visited), self._starts or None)
+            self.report = self.learned_reward.update(np.stack(self._visited), self._starts)
             self._visited, self._starts = [], []
         value = self.learned_reward(state[None], few=True) if self.learned_reward.updates else np.zeros(1, np.float32)
         worth = with_endings(np.asarray(value, np.float32), np.array([terminated]), self.terminations, self.gamma)

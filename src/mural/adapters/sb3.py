@@ -93,6 +93,10 @@ class _Outcome(ReplayBuffer):
         self._begins = np.ones(n_envs, bool)  # whether the next transition is the first of an episode
         self._starts: list[NDArray[np.float32]] = []
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A pickled buffer; those of earlier versions did not gather starts."""
+        self.__dict__.update({"_begins": np.ones(state["n_envs"], bool), "_starts": []} | state)
+
     @property
     def gamma(self) -> float:
         """The discount: what a terminal state that is absorbing is worth depends on it."""
@@ -116,7 +120,7 @@ class _Outcome(ReplayBuffer):
             self.timeouts[row] = 1.0
         self.rewards[row], self._labelled_at[row] = 0.0, UNLABELLED
         self._unreported = min(self._unreported + 1, self.buffer_size)
-        if self._begins.any():
+        if self._begins.any() and not self.reward.updates:
             self._starts.append(self._seen(self.observations, np.array([row]))[self._begins])
         self._begins = np.asarray(done, bool).reshape(-1)
 
@@ -133,7 +137,8 @@ class _Outcome(ReplayBuffer):
     def learn(self) -> dict[str, float]:
         """Let the reward learn from the states that came since it last did; returns its report."""
         rows = np.arange(self.pos - self._unreported, self.pos) % self.buffer_size
-        report = self.reward.update(self.states(rows), np.concatenate(self._starts) if self._starts else None)
+        starts = np.concatenate(self._starts) if self._starts else None
+        report = self.reward.update(self.states(rows), starts, self.n_envs)
         self._unreported, self._starts = 0, []
         return report
 

@@ -80,10 +80,10 @@ class Experience:
     """(obs, key) → actions of the current policy [n, a] and their log π [n]."""
     abreast: int = 1
     """Environments whose transitions take turns in `recent`."""
-    starts: Array = field(default_factory=lambda: jnp.zeros((0, 0)))
-    """States [k, d] in which the episodes of `recent` began; none where that is not known."""
     width: Array | float = 0.0
     """λ by the data: the usual distance from a visited state to its tenth neighbour."""
+    starts: Array = field(default_factory=lambda: jnp.zeros((0, 0)))
+    """States [k, d] in which the episodes of `recent` began; none where that is not known."""
 
     def sample(self, n: int, key: Array, *columns: str) -> tuple[Array, ...]:
         """These columns of n transitions."""

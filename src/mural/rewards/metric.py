@@ -53,6 +53,8 @@ NEARLY_ALL = 0.9  # share of states that have them on a grid; a thing that lies 
 APART = 0.25  # λ of states that come back, in distances to the next one: its kernel there is 1e-4
 MEMORY = 0.5  # of the last epoch's λ
 RESTLESS = 0.1  # of its mean change over ten steps: a number whose median change is above hardly ever lies still
+STARTS = 3  # that must have a number right before it is set aside
+ALIKE = 0.05  # of the common spread: the least deviation of examples that do not vary
 PLACE = 2  # numbers that are wrong at the start, from which on there may be something to go around
 AMONG = 2.0  # deviations of the examples from their mean, within which a visit is among them
 ARRIVED = 0.5  # share of an epoch's visits among the examples, from which on what was set aside counts in full
@@ -98,17 +100,20 @@ def slowness(recent: Array, abreast: int = 1) -> Array:
 
 @partial(jax.jit, static_argnums=3)
 def set_aside(starts: Array, recent: Array, examples: Array, abreast: int = 1) -> Array:
-    """1 [d] for each number that all starts [k, d] have right, where all others hardly ever lie still; else 0.
+    """1 [d] for each number that every start [k, d] has right, where all others hardly ever lie still; else 0.
 
-    Right: as near to the mean of the examples [m, d] as these are themselves. `recent` [n, d] are the first visits in
-    their order. At least two numbers must be wrong at the start: along one alone there is nothing to go around, and a
-    pole that has to be swung up and held would be taken for held whenever it is up.
+    Right: within a deviation of the mean of the examples [m, d]. `recent` [n, d] are the first visits in their order,
+    of `abreast` environments that take turns. Three starts at the least, as one may be right by luck. At least two
+    numbers must be wrong: along one alone there is nothing to go around, and a pole that has to be swung up and held
+    would be taken for held whenever it is up.
     """
     lag = LAG * abreast
-    if not len(starts) or not len(examples) or len(recent) <= lag:
+    if len(starts) < STARTS or not len(examples) or len(recent) <= lag:
         return jnp.zeros(recent.shape[1])
-    mean, own = jnp.mean(examples, axis=0), jnp.var(examples, axis=0)
-    right = jnp.mean((starts - mean[None]) ** 2, axis=0) <= own
+    mean, own = jnp.mean(examples, axis=0), jnp.std(examples, axis=0)
+    size = PRECISION * jnp.max(jnp.abs(examples), axis=0)
+    away = jnp.max(jnp.abs(starts - mean[None]), axis=0)
+    right = away <= own + size
     change = jnp.abs(recent[lag:] - recent[:-lag])
     restless = jnp.median(change, axis=0) > RESTLESS * jnp.mean(change, axis=0)
     strong = ~right & (apart(recent, examples)[1] >= RIGHT)
@@ -119,7 +124,8 @@ def set_aside(starts: Array, recent: Array, examples: Array, abreast: int = 1) -
 @jax.jit
 def among(recent: Array, examples: Array, aside: Array) -> Array:
     """Share of the visits [n, d] that are among the examples [m, d] in every number that is not set aside."""
-    mean, deviation = jnp.mean(examples, axis=0), jnp.std(examples, axis=0)
+    mean, common = jnp.mean(examples, axis=0), apart(recent, examples)[0]
+    deviation = jnp.maximum(jnp.std(examples, axis=0), ALIKE * jnp.sqrt(common))
     near = jnp.abs(recent - mean[None]) <= AMONG * deviation[None]
     return jnp.mean(jnp.all(near | (aside[None] > 0), axis=1))
 
@@ -204,7 +210,7 @@ def measure(
     units: Units, before: Metric, states: Array, recent: Array, starts: Array, examples: Array, abreast: int = 1
 ) -> Metric:
     """The metric of an epoch, from visited states [n, d] at random, recent ones in their order, and their starts."""
-    if before.width == 0:
+    if before.width == 0 and units == "spread":
         before = before._replace(aside=set_aside(starts, recent, examples, abreast))
     if before.aside.any():
         there = jnp.minimum(among(recent, examples, before.aside) / ARRIVED, 1.0)

@@ -106,14 +106,18 @@ class OutcomeReward:
         """The examples [m, d]."""
         return self._problem.examples.copy()
 
-    def update(self, states: ArrayLike, starts: ArrayLike | None = None) -> dict[str, float]:
+    def update(self, states: ArrayLike, starts: ArrayLike | None = None, abreast: int = 1) -> dict[str, float]:
         """Learn once from states [n, d] that were visited since the last call and are not success; returns a report.
 
-        `starts` [k, d] are the states in which the episodes of the first call began. What they have right already need
-        not be explored, which helps where an observation has many numbers besides those that matter (an ant's pose).
+        States come in the order of their visits, those of `abreast` environments in turn. `starts` [k, d] are the
+        states in which the episodes of the first call began, at least three. What all of them have right need not be
+        explored, which helps where an observation has many numbers besides those that matter (an ant's pose).
         """
         rows = self._checked(states)
-        begun = np.zeros((0, rows.shape[1]), np.float32) if starts is None else self._checked(starts)
+        begun = np.zeros((0, rows.shape[1]), np.float32)
+        if starts is not None and len(np.asarray(starts)):
+            begun = self._checked(starts, "starts")
+        abreast = whole(abreast, "abreast", 1)
         self._memory.add(rows, np.random.default_rng([self.seed, self.updates, 4]))
         kept, held = jnp.asarray(self._memory.states), self._memory.held
 
@@ -126,7 +130,9 @@ class OutcomeReward:
             raise _unknown(("pairs or the policy",))
 
         recent = Recent({STATES: jnp.asarray(rows)})
-        experience = Experience(self._memory.seen, draw, recent, missing, missing, starts=jnp.asarray(begun))
+        experience = Experience(
+            self._memory.seen, draw, recent, missing, missing, abreast=abreast, starts=jnp.asarray(begun)
+        )
         key = total.epoch_keys(self.seed, self.updates + 1)[0]  # a run's epoch 0 only collects
         self._parts, info = total.learn(self._terms, self._parts, self._problem, experience, self.units, key=key)
         self.updates += 1
@@ -220,9 +226,9 @@ class OutcomeReward:
         m, d = self._problem.examples.shape
         return f"OutcomeReward({self.method!r}, {m} examples of {d} numbers, {self.updates} updates)"
 
-    def _checked(self, states: ArrayLike) -> Floats:
+    def _checked(self, states: ArrayLike, what: str = "states") -> Floats:
         d = self._problem.state_size
-        return checked_states(states, (d,), f"[n, {d}] is needed, as the examples have it, or one state [{d}]")
+        return checked_states(states, (d,), f"[n, {d}] is needed, as the examples have it, or one state [{d}]", what)
 
     def _asked(self, states: ArrayLike) -> Floats:
         """States to be rewarded, if there is anything yet to reward them by."""

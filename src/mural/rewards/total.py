@@ -127,7 +127,9 @@ def scaled(metric: Metric, problem: Problem, experience: Experience) -> tuple[Pr
     recent = Recent({n: _apply(metric, c) if n == STATES else c for n, c in experience.recent.items()})
     goal = None if problem.goal is None else known(problem.goal)
     there = dataclasses.replace(problem, examples=known(problem.examples), goal=goal)
-    return there, dataclasses.replace(experience, draw=draw, recent=recent, pairs=pairs, width=metric.width)
+    starts = _apply(metric, experience.starts) if len(experience.starts) else experience.starts
+    seen = dataclasses.replace(experience, draw=draw, recent=recent, pairs=pairs, width=metric.width, starts=starts)
+    return there, seen
 
 
 _apply = jax.jit(Metric.apply)

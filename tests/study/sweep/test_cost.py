@@ -48,17 +48,19 @@ def test_measured_runs_count_first_then_ratios_then_parts(bench, tmp_path):
     assert prices.of("sawyer-push", "mural") == (0.002, "runs")
     assert prices.of("sawyer-push", "icm") == (0.004, "ratio")
     assert prices.of("zigzag-maze", "icm") == (0.004, "parts")
-    assert prices.of("hand-reposition", "vice") == (pytest.approx(0.002 + 2 * 0.001), "parts")
+    assert prices.of("hand-reposition", "vice") == (pytest.approx(0.002 + 1.1 * 0.001), "parts")
     assert prices.of("zigzag-maze", "vice", "paper") == (pytest.approx(0.102), "parts")
     assert prices.of("zigzag-maze", "vice", "release") == (pytest.approx(0.012), "parts")
 
 
 def test_evaluations_count(bench):
-    """20 episodes of 400 steps every 2,400 on the ant, of 100 every 2,000 elsewhere."""
-    assert cost.steps_per_step("zigzag-maze") == 2
-    assert cost.steps_per_step("ant-maze") == pytest.approx(1 + 8000 / 2400)
+    """20 episodes of 100 steps every 2,000 on the arms; two on mazes and hand; two of 400 every 2,400 on the ant."""
+    assert cost.steps_per_step("sawyer-push") == 2
+    assert cost.steps_per_step("zigzag-maze") == pytest.approx(1.1)
+    assert cost.steps_per_step("ant-maze") == pytest.approx(1 + 800 / 2400)
     for task in cost.TASKS:
         assert make(task).horizon == cost.HORIZONS.get(task, 100)
+        assert make(task).varies == (task in cost.VARIED)
 
 
 def test_a_plan_estimates_what_was_never_measured_and_says_so(bench, tmp_path):
@@ -77,11 +79,11 @@ def test_the_sum(bench):
     assert [row["runs"] for row in rows] == [40] * 7
     assert rows[0]["core-hours"] == pytest.approx(seconds / 3600)
     total = sum(row["core-hours"] for row in rows)
-    evaluated = 1e6 * (8000 / 2400 - 1) / 1000  # how much longer the evaluations of the ant are
-    assert total == pytest.approx((7 * seconds + 40 * 2000 + 40 * evaluated) / 3600)
+    arms, hand, ant = 1e6 * (2.0 - 1.1) / 1000, 1e6 * 1.1 * (1 / 500 - 1 / 1000), 1e6 * (800 / 2400 - 0.1) / 1000
+    assert total == pytest.approx((7 * seconds + 40 * (3 * arms + hand + ant)) / 3600)  # simulated beyond the maze
     assert cost.hours(rows, 1) == pytest.approx(total)
     assert total / 2 <= cost.hours(rows, 2) <= total / 2 + 1
-    assert cost.hours(rows, 1000) == pytest.approx((4000 + evaluated) / 3600)  # the longest run
+    assert cost.hours(rows, 1000) == pytest.approx((4000 + hand) / 3600)  # the longest run
 
 
 def test_what_was_not_measured_is_named(bench, tmp_path):

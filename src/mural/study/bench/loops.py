@@ -116,6 +116,7 @@ def theirs(task: str, method: str, seed: int, steps: int, overrides: Row, thread
     from mural.settings import presets
     from mural.settings.config import epoch_steps, to_dict
     from mural.training.collect import starts
+    from mural.training.evaluate import distinct
     from mural.training.settle import settled
 
     torch.set_num_threads(threads)
@@ -139,7 +140,7 @@ def theirs(task: str, method: str, seed: int, steps: int, overrides: Row, thread
 
         def success(self) -> float:
             ends = []
-            for start in starts(seed, config.watch.eval_episodes):
+            for start in starts(seed, distinct(made.envs[0], config.watch.eval_episodes)):  # as ours does it
                 obs, _ = made.envs[0].reset(seed=start)
                 ended = False
                 while not ended:
