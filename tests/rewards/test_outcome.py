@@ -134,7 +134,7 @@ class Turning(small.Field):
         return self._with_turn(obs), *rest
 
 
-def test_what_every_start_has_right_is_set_aside_in_a_run_and_in_the_object():
+def test_what_every_start_has_right_is_set_aside_in_a_run_and_in_the_object(tmp_path):
     examples = np.append(small.examples(), np.random.default_rng(0).normal(0, 0.05, (40, 1)), axis=1)
     agent = mural.Agent(Turning(), examples, method="cnml", seed=5, config={**small.SETTINGS, "units": "spread"})
     agent.learn(120, progress=False)
@@ -150,6 +150,13 @@ def test_what_every_start_has_right_is_set_aside_in_a_run_and_in_the_object():
     reward, report = told(starts=starts)
     assert report["metric/aside"] == 1
     np.testing.assert_array_equal(reward(seen), agent.reward(seen))
+    reward.save(tmp_path / "reward.npz")
+    loaded = mural.OutcomeReward.load(tmp_path / "reward.npz")
+    assert loaded.update(seen[60:]) == reward.update(seen[60:])  # without starts: it was decided, and is kept
+    np.testing.assert_array_equal(loaded(seen), reward(seen))
+    agent.save(tmp_path / "run")
+    again = mural.Agent.load(tmp_path / "run", Turning())
+    assert again.run.parts["metric"].aside.tolist() == [0, 0, 1]
     assert "metric/aside" not in told(starts=[])[1]
     with pytest.raises(ValueError, match=r"starts have shape \(1, 2\); \[n, 3\]"):
         reward.update(seen[:60], starts=[[1.0, 2.0]])
