@@ -37,6 +37,7 @@ CASES = {
     "full ring, small pool": Case(rows=40, environments=2, written=95, new_rows=5, calls=4, pool=24),
     "n steps": Case(rows=40, environments=2, written=95, new_rows=5, calls=4, pool=25, n_step=3),
     "n steps, not full": Case(rows=60, environments=2, written=50, new_rows=5, calls=2, pool=32, n_step=3),
+    "n steps in runs, full ring": Case(rows=60, environments=2, written=95, new_rows=2, calls=3, pool=64, n_step=4),
     "ring as short as the epoch": Case(rows=20, environments=1, written=40, new_rows=5, calls=4, pool=8),
 }
 
@@ -74,7 +75,8 @@ def test_draws_are_valid_and_labelled(name, rich):
     found, ids = draws(replay, case, rich=rich)
     pool = np.asarray(found.labelled)[: int(found.size)]
     assert ids.shape == (case.calls, 8, 128)
-    assert len(pool) <= case.pool * case.n_step
+    in_runs = case.n_step > 1 and case.pool % compiled.RUN == 0
+    assert len(pool) <= case.pool * (1 + (case.n_step - 1) / compiled.RUN if in_runs else case.n_step)
     assert int(found.usable) == min(case.pool, min(case.written, case.rows) * case.environments)
     for c in range(case.calls):
         written = case.written + (c + 1) * case.new_rows
@@ -105,16 +107,15 @@ def test_draws_are_uniform(name):
         assert stats.chisquare(counts[c][:held]).pvalue > 1e-4
 
 
-def test_a_small_pool_is_uniform_over_the_old():
+@pytest.mark.parametrize("name", ["full ring, small pool", "n steps in runs, full ring"])
+def test_a_small_pool_is_uniform_over_the_old(name):
     """No single plan is, but over many plans each surviving transition is used equally often."""
-    case = CASES["full ring, small pool"]
+    case = CASES[name]
     replay = history(case)
-    drawn = []
-    for seed in range(300):
-        drawn.append(draws(replay, case, seed)[1][-1].ravel())
-    counts = np.mean([np.bincount(d, minlength=80) for d in drawn], axis=0)
-    spread = np.std([np.bincount(d, minlength=80) for d in drawn], axis=0) / np.sqrt(300)
-    assert (np.abs(counts - 1024 / 80) < 4.5 * spread).all()
+    size = case.rows * case.environments
+    drawn = [np.bincount(draws(replay, case, seed)[1][-1].ravel(), minlength=size) for seed in range(300)]
+    spread = np.std(drawn, axis=0) / np.sqrt(len(drawn))
+    assert (np.abs(np.mean(drawn, axis=0) - 1024 / size) < 4.5 * spread).all()
 
 
 @pytest.mark.parametrize("name", ["all in the pool", "full ring"])

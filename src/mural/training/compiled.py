@@ -8,6 +8,7 @@ the old ones, and there the values have to be learned: a share of the draws can 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from functools import partial
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from mural.agent.sac import SAC, Objective, SACState
 from mural.rewards import total
 from mural.rewards.base import STATES
 
+RUN = 8  # old transitions drawn in a row where returns span several steps
 Seen = tuple[int, ...]  # the entries of an observation that the classifier sees
 
 
@@ -39,7 +41,7 @@ class Program(NamedTuple):
 class Pool(NamedTuple):
     """The old transitions of an epoch."""
 
-    labelled: Array  # [n p] ids; the first `size` are to be labelled
+    labelled: Array  # ids, at least p; the first `size` are to be labelled
     size: Array
     starts: Array  # [p] ids to draw from, the oldest first; the first `usable`
     usable: Array
@@ -66,7 +68,8 @@ def labels(program: Program, parts: total.PartStates, rows: Rows) -> tuple[Array
 def choose(replay: Replay, *, pool: int, n_step: int, key: Array) -> Pool:
     """The old transitions that the epoch will use: all of them while there are at most `pool`, then a random choice.
 
-    To be labelled are these and the n − 1 that follow each: n-step returns need their rewards too.
+    n-step returns need the rewards of the n − 1 transitions that follow each, too. So for these the choice is of runs
+    of `RUN` in a row, which share their followers: (RUN + n − 1) / RUN labels for each instead of n.
     """
     rows, environments = replay.rows.step.shape
     total_ids = rows * environments
@@ -74,13 +77,16 @@ def choose(replay: Replay, *, pool: int, n_step: int, key: Array) -> Pool:
     everything = old <= pool
     first_new = (replay.written % rows) * environments
     oldest = jnp.where(old == total_ids, first_new, 0)
+    run = math.gcd(RUN, pool) if n_step > 1 else 1
     # Ages, 0 for the oldest: in this order, what has been overwritten by a call is the beginning of the pool.
-    some = jnp.sort((replay_buffer.draw(replay, pool, key=key) - oldest) % total_ids)
-    ages = jnp.where(everything, jnp.arange(pool), some)
+    first = jnp.sort((replay_buffer.draw(replay, pool // run, key=key) - oldest) % total_ids)
+    # A run that reaches the newest goes on with the oldest: each transition is as likely as any other.
+    runs = (first[None] + environments * jnp.arange(run + n_step - 1)[:, None]) % jnp.maximum(old, 1)
+    ages = jnp.where(everything, jnp.arange(pool), jnp.sort(runs[:run].reshape(-1)))
     starts = (ages + oldest) % total_ids
-    followed = replay_buffer.followers(replay, starts, n_step).reshape(-1)
+    followed = ((runs + oldest) % total_ids).reshape(-1)
     labelled = jnp.where(everything, jnp.resize(starts, followed.shape), followed)
-    return Pool(labelled, jnp.where(everything, old, pool * n_step), starts, jnp.minimum(old, pool), ages)
+    return Pool(labelled, jnp.where(everything, old, followed.size), starts, jnp.minimum(old, pool), ages)
 
 
 @partial(jax.jit, static_argnames=("calls", "updates", "batch", "new_rows", "rich"))
