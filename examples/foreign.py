@@ -3,7 +3,7 @@
     python examples/foreign.py mountain-car --seed 0 --out runs/foreign
 
 No setting of the reward or the agent is touched, and no reward is used. `Judged` reports success to evaluations only.
-Hand and cart-pole need `pip install gymnasium-robotics 'shimmy[dm-control]'`.
+Point maze, hand and cart-pole need `pip install gymnasium-robotics 'shimmy[dm-control]'`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,52 @@ def upright(obs: Observation) -> bool:
     return bool(abs(np.arctan2(obs[1], obs[0])) < 0.25 and abs(obs[2]) < 1.0)
 
 
+def point_maze() -> Env:
+    """A ball rolls from one end of a U to the other; both ends differ a little in each episode. 150 steps."""
+    import gymnasium_robotics
+
+    gymnasium.register_envs(gymnasium_robotics)
+    u = [[1, 1, 1, 1, 1], [1, "r", 0, 0, 1], [1, 1, 1, 0, 1], [1, "g", 0, 0, 1], [1, 1, 1, 1, 1]]
+    return gymnasium.make("PointMaze_UMaze-v3", maze_map=u, max_episode_steps=150)
+
+
+def point_maze_examples(n: int, seed: int) -> dict[str, np.ndarray]:
+    """The ball within 0.25 of the goal along each axis, slow: an entry per part of the Dict, whose goal is the env's."""
+    env, rng = point_maze(), np.random.default_rng(seed)
+    goals = np.array([env.reset(seed=seed + i)[0]["desired_goal"] for i in range(n)])
+    env.close()
+    places, speeds = goals + rng.uniform(-0.25, 0.25, (n, 2)), rng.uniform(-0.5, 0.5, (n, 2))
+    return {"observation": np.hstack([places, speeds]), "achieved_goal": places, "desired_goal": goals}
+
+
+def arrived(obs: Observation) -> bool:
+    """What the environment calls success: within 0.45 of the goal."""
+    return bool(np.linalg.norm(obs["achieved_goal"] - obs["desired_goal"]) < 0.45)
+
+
 # By setting the simulator's state, and asking the environment what it observes there.
+def reacher() -> Env:
+    """An arm of two links brings its tip to a target that lies elsewhere in each episode. 50 steps."""
+    return gymnasium.make("Reacher-v5")
+
+
+def reacher_examples(n: int, seed: int) -> np.ndarray:
+    """The arm anywhere, slow, and the target within 1 cm of its tip along each axis."""
+    env, rng = reacher(), np.random.default_rng(seed)
+    env.reset(seed=seed)
+    arm: Any = env.unwrapped
+    rows: list[np.ndarray] = []
+    while len(rows) < n:
+        joints, speeds = rng.uniform(-np.pi, np.pi, 2), [*rng.uniform(-0.5, 0.5, 2), 0.0, 0.0]
+        arm.set_state(np.array([*joints, 0.0, 0.0]), np.array(speeds))
+        target = arm.get_body_com("fingertip")[:2] + rng.uniform(-0.01, 0.01, 2)
+        if np.linalg.norm(target) < 0.2:  # where the environment puts it
+            arm.set_state(np.array([*joints, *target]), np.array(speeds))
+            rows.append(arm._get_obs())
+    env.close()
+    return np.array(rows)
+
+
 def door() -> Env:
     """A hand of 24 joints on a moving arm unlatches a door and opens it. The door's place differs. 200 steps."""
     import gymnasium_robotics
@@ -130,6 +175,8 @@ class Case:
 CASES = {
     "mountain-car": Case(mountain_car, mountain_car_examples, lambda obs: obs[0] >= 0.45, 30_000),
     "pendulum": Case(pendulum, pendulum_examples, upright, 30_000),
+    "reacher": Case(reacher, reacher_examples, lambda obs: bool(np.hypot(obs[8], obs[9]) < 0.02), 30_000),
+    "point-maze": Case(point_maze, point_maze_examples, arrived, 60_000),
     "cart-pole": Case(cart_pole, cart_pole_examples, balanced, 50_000),
     "adroit-door": Case(door, door_examples, lambda obs: obs[28] >= 1.35, 60_000),
 }

@@ -13,7 +13,7 @@ from tests.training import small
 
 FILE = Path(__file__).parents[1] / "examples" / "foreign.py"
 CASES = runpy.run_path(str(FILE))["CASES"]
-NEEDS = {"adroit-door": "gymnasium_robotics", "cart-pole": "shimmy"}
+NEEDS = {"adroit-door": "gymnasium_robotics", "point-maze": "gymnasium_robotics", "cart-pole": "shimmy"}
 
 
 def rows(examples):
