@@ -17,7 +17,7 @@ from mural.study.bench.train import bench_train as bench
 from mural.study.tables.paper import PER_EPOCH
 
 KEYS = {"what", "ours", "peer", "peer_name", "ratio", "threads"}
-TINY = {"sac.hidden": [8, 8], "sac.batch_size": 8, "loop.epoch_steps": 100, "loop.random_steps": 100}
+TINY = {"sac.hidden": [8, 8], "sac.batch_size": 8, "loop.pool": 128, "loop.epoch_steps": 100, "loop.random_steps": 100}
 
 
 @pytest.fixture(scope="module")

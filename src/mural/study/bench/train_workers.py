@@ -150,9 +150,12 @@ def replay_sizes(sizes: Sequence[int], rounds: int, overrides: Row) -> Iterator[
 
 
 def domains(tasks: Sequence[str], rounds: int, overrides: Row) -> Iterator[Row]:
-    """Epochs of MURAL and of VICE on one task after the other."""
+    """Epochs of MURAL and of VICE on one task after the other, once the replay holds more than is labelled anew."""
     for task in tasks:
         runs = {method: make_run(method, overrides, task) for method in ("mural", "vice")}
+        for run in runs.values():
+            while int(run.replay.written) * len(run.world.envs) <= run.config.loop.pool:
+                run.advance()
         timed_epochs(runs, 1)
         before = int(runs["vice"].replay.written)
         timed = timed_epochs(runs, rounds)
