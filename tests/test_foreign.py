@@ -13,7 +13,8 @@ from tests.training import small
 
 FILE = Path(__file__).parents[1] / "examples" / "foreign.py"
 CASES = runpy.run_path(str(FILE))["CASES"]
-NEEDS = {"adroit-door": "gymnasium_robotics", "point-maze": "gymnasium_robotics", "cart-pole": "shimmy"}
+ROBOTS = "gymnasium_robotics"
+NEEDS = {"adroit-door": ROBOTS, "point-maze": ROBOTS, "point-maze-vector": ROBOTS, "cart-pole": "shimmy"}
 
 
 def rows(examples):
