@@ -100,7 +100,7 @@ def to_goal(obs: Observation) -> np.ndarray:
 
 def point_maze_vector() -> Env:
     """The same with the way to the goal among what is observed, instead of two places to be compared."""
-    space = gymnasium.spaces.Box(-np.inf, np.inf, (6,))
+    space = gymnasium.spaces.Box(-np.inf, np.inf, (6,), np.float64)
     return gymnasium.wrappers.TransformObservation(point_maze(), to_goal, space)
 
 

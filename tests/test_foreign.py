@@ -59,3 +59,11 @@ def test_it_trains_and_judges(tmp_path, monkeypatch):
     assert result["curves"]["eval/success"][-1][0] == result["steps"] == 240
     assert result["curves"]["eval/success"][-1][1] in (0.0, 1.0)
     assert result["command"] == "python examples/foreign.py pendulum --steps 240 --episodes 1"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["point-maze-vector", "reacher"])
+def test_environments_are_as_the_checker_wants_them(name):
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name], reason="needs the extra foreign")
+    mural.check_env(CASES[name].make())
