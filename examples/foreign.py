@@ -93,17 +93,6 @@ def arrived(obs: Observation) -> bool:
     return bool(np.linalg.norm(obs["achieved_goal"] - obs["desired_goal"]) < 0.45)
 
 
-def to_goal(obs: Observation) -> np.ndarray:
-    """Place and speed [4] of the ball, and the way [2] to its goal."""
-    return np.concatenate([obs["observation"], obs["desired_goal"] - obs["achieved_goal"]], axis=-1)
-
-
-def point_maze_vector() -> Env:
-    """The same with the way to the goal among what is observed, instead of two places to be compared."""
-    space = gymnasium.spaces.Box(-np.inf, np.inf, (6,), np.float64)
-    return gymnasium.wrappers.TransformObservation(point_maze(), to_goal, space)
-
-
 # By setting the simulator's state, and asking the environment what it observes there.
 def reacher() -> Env:
     """An arm of two links brings its tip to a target that lies elsewhere in each episode. 50 steps."""
@@ -188,12 +177,6 @@ CASES = {
     "pendulum": Case(pendulum, pendulum_examples, upright, 30_000),
     "reacher": Case(reacher, reacher_examples, lambda obs: bool(np.hypot(obs[8], obs[9]) < 0.02), 30_000),
     "point-maze": Case(point_maze, point_maze_examples, arrived, 60_000),
-    "point-maze-vector": Case(
-        point_maze_vector,
-        lambda n, seed: to_goal(point_maze_examples(n, seed)),
-        lambda obs: bool(np.hypot(obs[4], obs[5]) < 0.45),
-        60_000,
-    ),
     "cart-pole": Case(cart_pole, cart_pole_examples, balanced, 50_000),
     "adroit-door": Case(door, door_examples, lambda obs: obs[28] >= 1.35, 60_000),
 }

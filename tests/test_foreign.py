@@ -14,7 +14,7 @@ from tests.training import small
 FILE = Path(__file__).parents[1] / "examples" / "foreign.py"
 CASES = runpy.run_path(str(FILE))["CASES"]
 ROBOTS = "gymnasium_robotics"
-NEEDS = {"adroit-door": ROBOTS, "point-maze": ROBOTS, "point-maze-vector": ROBOTS, "cart-pole": "shimmy"}
+NEEDS = {"adroit-door": ROBOTS, "point-maze": ROBOTS, "cart-pole": "shimmy"}
 
 
 def rows(examples):
@@ -62,7 +62,7 @@ def test_it_trains_and_judges(tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["point-maze-vector", "reacher"])
+@pytest.mark.parametrize("name", ["point-maze", "reacher"])
 def test_environments_are_as_the_checker_wants_them(name):
     if name in NEEDS:
         pytest.importorskip(NEEDS[name], reason="needs the extra foreign")
