@@ -83,6 +83,7 @@ def test_whole_studies_are_drawn_without_anything_missing(everything):
     assert list(drawn["ablations"].data["tasks"]["sawyer-push"]) == ["mural", "mural-no-meta", "mural-negatives"]
     assert drawn["double"].said == "double-maze: mural 20.00, vice 20.00, sac 20.00"
     assert set(drawn["rules"].data["lost"]["zigzag-maze"]) == set(RULES)
+    assert set(drawn["rules"].data["steps"]["zigzag-maze"]) == {rules.WHOLE, *RULES}
 
 
 def test_all_makes_what_can_be_made_and_names_the_rest(everything, tmp_path, capsys, monkeypatch):
