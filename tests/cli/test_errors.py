@@ -108,6 +108,11 @@ def test_numbers_that_cannot_be(capsys, words, told):
     assert said.err == f"mural: {told}\n"
 
 
+def test_a_benchmark_of_a_task_that_is_not_there(capsys):
+    said = failing(capsys, "bench", "train", "domains", "--tasks", "ant-mazes")
+    assert said.err.startswith("mural: there is no task 'ant-mazes'; did you mean")
+
+
 def test_where_a_policy_cannot_be_written(home, capsys):
     cli.main(["train", "zigzag-maze", *TINY, "--out", "run"])
     capsys.readouterr()

@@ -112,6 +112,8 @@ class BenchTrain:
         "sac", "epochs", "domains", "methods",
     )  # fmt: skip
     """What to measure; everything takes more than half an hour on two idle cores."""
+    tasks: tuple[str, ...] = ()
+    """Tasks that `domains` is measured on; without any, one of each domain."""
     threads: tuple[PositiveInt, ...] = (1, 2)
     """Compute threads, as many for ours as for the peers."""
     rounds: PositiveInt = 3
@@ -123,9 +125,13 @@ class BenchTrain:
 
     def run(self) -> None:
         """Measure and print."""
-        from mural.study.bench.train import bench_train
+        from mural.study.bench.train import DOMAINS, bench_train
+        from mural.tasks import find
 
-        rows = bench_train(self.parts, threads=self.threads, rounds=self.rounds, peer_python=self.peer_python)
+        tasks = [find(task).name for task in self.tasks] or DOMAINS
+        rows = bench_train(
+            self.parts, threads=self.threads, domains=tasks, rounds=self.rounds, peer_python=self.peer_python
+        )
         publish(rows, as_json=self.json)
 
 
