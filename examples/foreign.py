@@ -80,7 +80,7 @@ def point_maze() -> Env:
 
 
 def point_maze_examples(n: int, seed: int) -> dict[str, np.ndarray]:
-    """The ball within 0.25 of the goal along each axis, slow: one per part of the Dict, goals as reset sets them."""
+    """The ball within 0.25 of the goal along each axis, slow; goals as the environment sets them. An array per part."""
     env, rng = point_maze(), np.random.default_rng(seed)
     goals = np.array([env.reset(seed=seed + i)[0]["desired_goal"] for i in range(n)])
     env.close()

@@ -188,7 +188,7 @@ class Run:
         key_pool, key_draw = jax.random.split(key_plan)
         pool = compiled.choose(self.replay, pool=loop.pool, n_step=self.sac.steps_ahead, key=key_pool)
         old = np.asarray(pool.labelled)[: int(pool.size)]
-        if self.sac.steps_ahead > 1:  # returns overlap, and repeat the end of an episode: each transition once
+        if self.sac.steps_ahead > 1:  # runs may overlap: each transition once
             old = np.unique(old)
         row: Row = {}
         if not loop.stale:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from matplotlib.axes import Axes
 
 from mural.study import statistics
@@ -60,7 +59,7 @@ def rules(ask: Ask) -> Drawn:
 def dots(axis: Axes, steps: list[float], y: float, colour: str, mark: str) -> None:
     """A dot per run in thousands of steps, and a cross at the right edge if some never came there."""
     there = [x / 1000 for x in steps if x != NEVER]
-    axis.plot(there, np.full(len(there), y), mark, color=colour, markersize=3, alpha=0.7)
+    axis.plot(there, [y] * len(there), mark, color=colour, markersize=3, alpha=0.7)
     if len(there) < len(steps):
         axis.plot(0.99, y, "x", color=colour, markersize=4, transform=axis.get_yaxis_transform())
 
