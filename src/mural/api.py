@@ -33,7 +33,10 @@ from mural.training.train import train
 from mural.typed import convert, table
 
 # What a run is: another value of these would make it another run.
-FIXED = ("task", "method", "preset", "seed", "examples", "num_examples", "classifier_keys", "classifier_slice")
+FIXED = (
+    "task", "method", "preset", "seed", "examples", "num_examples", "keep_ordinary", "classifier_keys",
+    "classifier_slice",
+)  # fmt: skip
 
 
 class NotLearnedError(MuralError, RuntimeError):
@@ -55,7 +58,8 @@ class Agent:
     config : further settings by dotted name, e.g. {"sac.gamma": 0.95, "loop.environments": 4}, or a whole `RunConfig`,
         which must not contradict the other arguments.
     check : whether to try out an environment that is not ours, and to look for mistakes in examples, before anything is
-        learned (`check_env`, `check_examples`); that resets the environment and takes some thousand steps in it.
+        learned (`check_env`, `check_examples`); that resets the environment and takes some thousand steps in it. A few
+        examples that look like states that random actions come to are left out.
 
     Examples
     --------
@@ -98,11 +102,7 @@ class Agent:
         self.folder = RunFolder(run_dir) if run_dir is not None else None
         if self.folder is not None:
             self.folder.require_free()
-        if own is not None and check:
-            checks.check_env(own)
-        self._build(own, examples)
-        if check:
-            self._check(examples)
+        self._build(own, examples, check=check)
 
     def _build(
         self,
@@ -110,21 +110,12 @@ class Agent:
         examples: Any,
         held_out: NDArray[np.float32] | None = None,
         found: Mapping[str, Any] | None = None,
+        check: bool = False,
     ) -> None:
         self._closes = env is None
-        world = worlds.build(self.config, find_method(self.config.method), env, examples, held_out)
+        world = worlds.build(self.config, find_method(self.config.method), env, examples, held_out, check)
         failures = None if self.folder is None else self.folder.path / "failure"
         self.run = Run(self.config, world, failures, found)
-
-    def _check(self, examples: Any) -> None:
-        """Warn of what looks like a mistake in what the user brings. Our own tasks and their examples are trusted."""
-        world = self.run.world
-        if self._closes and not tasks.is_ours(self.config.task):
-            checks.check_env(self.env)
-        if world.examples is not None and (examples is not None or self.config.examples is not None):
-            states = np.concatenate([world.examples.states, world.held_out])
-            rows = worlds.split_rows(len(states), self.config.loop.held_out, self.config.seed)
-            checks.examine(self.env, world.spaces, states[np.argsort(np.concatenate(rows))])  # as the user has them
 
     @property
     def env(self) -> Env:

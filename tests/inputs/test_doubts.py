@@ -15,6 +15,7 @@ from mural import cli
 from mural.inputs import checks
 from mural.inputs.checks import ExamplesWarning, explore
 from mural.inputs.doubts import named, ordinary_rows
+from mural.inputs.examples import SuccessExamples
 from mural.inputs.spaces import Spaces
 from mural.inputs.world import make_env
 from mural.study.wrong_examples import ordinary
@@ -102,3 +103,36 @@ def test_walks_are_shorter_where_steps_take_long(monkeypatch):
     started, visited = explore(env, spaces)
     assert len(started) == checks.RESETS
     assert len(visited) == 2 * checks.RESETS
+
+
+@pytest.mark.filterwarnings("ignore:.*repeat others")
+def test_a_few_that_look_ordinary_are_left_out_and_others_kept() -> None:
+    env = make_env("zigzag-maze")
+    examples, spoilt = right(env), right(env)
+    bad = np.r_[40:50, 100:110]
+    spoilt[bad] = wrong(env, 20)
+
+    with pytest.warns(ExamplesWarning, match="Training leaves them out"):
+        agent = mural.Agent("zigzag-maze", spoilt)
+    world = agent.run.world
+    learned = np.concatenate([np.asarray(world.examples), world.held_out])
+    assert len(learned) == 130
+    assert not (spoilt[bad][:, None] == learned[None]).all(axis=2).any()
+    assert world.examples is not None
+    assert "20 of 150 left out" in world.examples.provenance
+    with pytest.warns(ExamplesWarning, match="Training leaves them out"):
+        kept = mural.Agent("zigzag-maze", spoilt, config={"keep_ordinary": True})
+    assert len(np.asarray(kept.run.world.examples)) == 135
+    half = examples.copy()
+    half[:75] = wrong(env, 75)
+    with pytest.warns(ExamplesWarning, match="too many to leave out"):
+        doubtful = mural.Agent("zigzag-maze", half)
+    assert len(np.asarray(doubtful.run.world.examples)) == 135
+
+
+def test_whole_observations_go_with_their_states() -> None:
+    examples = SuccessExamples(np.arange(6.0).reshape(3, 2), np.arange(9.0).reshape(3, 3), "mine")
+    rest = examples.without(np.array([1]))
+    np.testing.assert_array_equal(rest.states, [[0, 1], [4, 5]])
+    np.testing.assert_array_equal(rest.observations, [[0, 1, 2], [6, 7, 8]])
+    assert examples.without(np.zeros(0, np.int64)) is examples

@@ -15,7 +15,7 @@ from gymnasium.utils.env_checker import check_env as gymnasium_check_env
 from numpy.typing import NDArray
 
 from mural.errors import MuralError
-from mural.inputs.doubts import doubts_about
+from mural.inputs.doubts import doubts_about, left_out
 from mural.inputs.examples import SuccessExamples, load_examples
 from mural.inputs.selection import Selection, SpaceError
 from mural.inputs.spaces import Env, Floats, Spaces, Step, StepError, horizon_of, validate_reset, validate_step
@@ -82,22 +82,28 @@ def check_examples(
     classifier_slice: Selection | None = None,
     warn: bool = True,
 ) -> SuccessExamples:
-    """The success examples as training would use them, or an `ExamplesError`; resets and steps `env`.
+    """The success examples as training reads them, or an `ExamplesError`; resets and steps `env`.
 
     Warns (`ExamplesWarning`) on what looks like a mistake: few examples, repeated ones, columns that never change,
-    examples that look like states in which episodes start, or like those that random actions come to.
+    examples that look like states in which episodes start, or like those that random actions come to. (Training leaves
+    a few of the last kind out.)
     """
     spaces = Spaces.of(env, classifier_keys, classifier_slice)
     loaded = load_examples(examples, spaces, task=env)
     if warn:
-        examine(env, spaces, loaded.states)
+        examine(env, spaces, loaded)
     return loaded
 
 
-def examine(env: Env, spaces: Spaces, states: Floats) -> None:
-    """Warn (`ExamplesWarning`) of what looks like a mistake in examples [m, d]; resets and steps `env`."""
-    for text in doubts_about(spaces, states.astype(np.float64), *explore(env, spaces)):
+def examine(env: Env, spaces: Spaces, examples: SuccessExamples) -> SuccessExamples:
+    """Warn (`ExamplesWarning`) of what looks like a mistake in examples; resets and steps `env`.
+
+    Returns them without those that look like states that random actions come to, if these are few.
+    """
+    states, walks = examples.states.astype(np.float64), explore(env, spaces)
+    for text in doubts_about(spaces, states, *walks):
         warnings.warn(text, ExamplesWarning, stacklevel=3)
+    return examples.without(left_out(spaces, states, *walks))
 
 
 def explore(env: Env, spaces: Spaces) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -17,12 +17,17 @@ FEW = 10  # fewer examples than this say little about what success is
 CLOSE = 0.01  # distance, in standard deviations per column, from which on two states count as the same
 NEARBY = 0.05  # share of the examples, and of the visits, that is the neighbourhood of an example
 SOME = 0.02  # share of the examples that must look ordinary before it is said; two of them at least
+MOST = 1 / 3  # share of the examples that may look ordinary and be left out: more may be what success is like
 NAMED = 8  # so many rows or ranges of rows are named
 
 ORDINARY = (
     "{count} of {all} success examples look like states that random actions come to: rows {rows} (the first is 0). "
-    "Around them there are more such states than other examples. Look at these rows, and take out what is no success: "
-    "a few of them can keep the agent where it starts. `mural examples check ENV FILE --picture p.png` marks them"
+    "Around them there are more such states than other examples, and a few of them can keep the agent where it starts. "
+    "{verdict} `mural examples check ENV FILE --picture p.png` marks them"
+)
+LEFT_OUT = "Training leaves them out; if they are right, set keep_ordinary (`--keep-ordinary`)."
+TOO_MANY = (
+    "These are too many to leave out, so training learns from all: look at these rows, and take out the wrong ones."
 )
 
 
@@ -49,7 +54,16 @@ def doubts_about(spaces: Spaces, states: States, started: States, visited: State
             "to each other: is the task done at the start, or were the examples taken too early?"
         )
     elif len(rows) >= max(2, SOME * len(states)):
-        yield ORDINARY.format(count=len(rows), all=len(states), rows=named(rows))
+        verdict = LEFT_OUT if len(rows) <= MOST * len(states) else TOO_MANY
+        yield ORDINARY.format(count=len(rows), all=len(states), rows=named(rows), verdict=verdict)
+
+
+def left_out(spaces: Spaces, states: States, started: States, visited: States) -> NDArray[np.int64]:
+    """Rows of the examples [m, d] that training does without, by the same look: a few that are ordinary states."""
+    started, visited = started[:, spaces.columns], visited[:, spaces.columns]
+    rows = ordinary_rows(states, visited)
+    few = max(2, SOME * len(states)) <= len(rows) <= MOST * len(states)
+    return rows if few and _look_like_starts(states, started, visited) < 0.5 else rows[:0]
 
 
 def ordinary_rows(states: States, visited: States) -> NDArray[np.int64]:

@@ -75,6 +75,14 @@ class SuccessExamples:
         single = checked_rows(rows)
         return cls(single, single if whole else None, provenance)
 
+    def without(self, rows: NDArray[np.int64]) -> SuccessExamples:
+        """The others; the provenance says how many are missing."""
+        if not len(rows):
+            return self
+        whole = None if self.observations is None else np.delete(self.observations, rows, axis=0)
+        told = f"{self.provenance}; {len(rows)} of {len(self.states)} left out, which look like ordinary states"
+        return SuccessExamples(np.delete(self.states, rows, axis=0), whole, told)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .npz that `load_examples` reads: `examples` (whole observations where known) and `provenance`."""
         rows = self.states if self.observations is None else self.observations

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mural import tasks
 from mural.errors import MuralError, did_you_mean
-from mural.inputs.checks import EnvError
+from mural.inputs import checks
 from mural.inputs.examples import SuccessExamples, load_examples
 from mural.inputs.spaces import Env, Spaces, horizon_of
 from mural.rewards import MethodSpec, Problem, total
@@ -63,7 +63,7 @@ def make_env(name: str, **kwargs: Any) -> Env:
     except (MuralError, gymnasium.error.Error, ImportError, OSError):
         raise
     except Exception as error:  # whatever its constructor raises
-        raise EnvError(f"the environment {name} cannot be made: {type(error).__name__}: {error}") from error
+        raise checks.EnvError(f"the environment {name} cannot be made: {type(error).__name__}: {error}") from error
 
 
 def require_known(name: str) -> None:
@@ -95,14 +95,19 @@ def build(
     env: Env | None = None,
     examples: Any = None,
     held_out: NDArray[np.float32] | None = None,
+    check: bool = False,
 ) -> World:
     """Make environments, examples and problem, refusing what cannot work before anything is spent.
 
     A run that goes on passes `held_out`, the examples that it kept back when it began; then no others are kept back.
+    `check`: try out what the user brings, say what looks like a mistake, and leave a few doubtful examples out. Our own
+    tasks and their examples are trusted.
     """
     terms = config.terms
     total.check(terms)
     first = make_env(config.task) if env is None else env
+    if check and (env is not None or not tasks.is_ours(config.task)):
+        checks.check_env(first)
     more = config.loop.environments - 1
     if more and env is not None and env.spec is None:
         raise ConfigError("loop.environments > 1 needs an environment that Gymnasium can make again (env.spec is None)")
@@ -114,6 +119,9 @@ def build(
     found, kept_back = None, np.zeros((0, len(spaces.columns)), np.float32)
     if {"examples", "example_obs"} & set(spec.needs) or source is not None or brings:
         found = load_examples(source, spaces, task, config.num_examples, config.seed)
+        if check and source is not None:
+            sound = checks.examine(first, spaces, found)
+            found = found if config.keep_ordinary else sound
         if held_out is not None:
             kept_back = held_out.reshape(-1, len(spaces.columns))
         elif source is None:

@@ -87,7 +87,7 @@ RULES: tuple[Rule, ...] = (
         preset=PAPER,
     ),
     Rule({"steps": 1_000_000}, "paper, figures: a million steps", preset=PAPER),
-    Rule({"units": "raw"}, "released code: states as they are", preset=PAPER),
+    Rule({"units": "raw", "keep_ordinary": True}, "released code: states and examples as they are", preset=PAPER),
     *_nml(
         {
             "train_points": 63,
