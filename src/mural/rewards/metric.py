@@ -28,10 +28,12 @@ from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from mural.nml.kernel import neighbour_distance
 from mural.nml.weights import distances
+from mural.rewards.relations import given, measured_from, related
 
 Units = Literal["spread", "raw"]
 
@@ -71,16 +73,18 @@ class Metric(NamedTuple):
     usual: Array  # [d] slowness, a mean that forgets
     aside: Array  # [d] 1: a number that every start has right, to be explored only after the others
     arrived: Array  # [] from 0 to 1: how far the agent has got with these others, and what is set aside counts
+    partner: Array  # [d] which number each is measured from,
+    slope: Array  # [d] and β; 0: from none
 
     def apply(self, states: Array) -> Array:
         """States [n, d] in units of the metric."""
-        return (states - self.centre[None]) / self.scale[None]
+        return (measured_from(states, self.partner, self.slope) - self.centre[None]) / self.scale[None]
 
 
 def raw(size: int) -> Metric:
     """States as they are."""
-    none, zeros = jnp.zeros(()), jnp.zeros(size)
-    return Metric(zeros, jnp.ones(size), none, first=jnp.ones(size), usual=zeros, aside=zeros, arrived=none)
+    none, zeros, alone = jnp.zeros(()), jnp.zeros(size), jnp.arange(size)
+    return Metric(zeros, jnp.ones(size), none, jnp.ones(size), zeros, zeros, none, partner=alone, slope=zeros)
 
 
 @partial(jax.jit, static_argnums=1)
@@ -210,9 +214,19 @@ def measure(
     units: Units, before: Metric, states: Array, recent: Array, starts: Array, examples: Array, abreast: int = 1
 ) -> Metric:
     """The metric of an epoch, from visited states [n, d] at random, recent ones in their order, and their starts."""
-    if before.width == 0 and units == "spread":
+    measured, fixed = units == "spread", given(states, recent, len(starts), abreast)
+    if before.width == 0 and measured:
+        partner, slope = related(np.asarray(recent, np.float64), np.asarray(examples, np.float64), np.asarray(fixed))
+        before = before._replace(partner=jnp.asarray(partner), slope=jnp.asarray(slope, jnp.float32))
+    if before.slope.any():
+        states, recent, starts, examples = (
+            measured_from(x, before.partner, before.slope) for x in (states, recent, starts, examples)
+        )
+    if before.width == 0 and measured:
         before = before._replace(aside=set_aside(starts, recent, examples, abreast))
     if before.aside.any():
         there = jnp.minimum(among(recent, examples, before.aside) / ARRIVED, 1.0)
         before = before._replace(arrived=jnp.maximum(before.arrived, there))
-    return refresh(units, before, states, examples, slowness(recent, abreast))
+    # What nobody can change, and says little, is no place to go through, however slow.
+    idle = fixed & (before.slope == 0) & (apart(states, examples)[1] < RIGHT) if len(examples) else False
+    return refresh(units, before, states, examples, jnp.where(idle, 0.0, slowness(recent, abreast)))

@@ -39,7 +39,7 @@ Terms = tuple[Term, ...]
 
 METRIC = "metric"  # a name that no part may have
 NEWER = tuple(
-    f"{METRIC}.{name}" for name in ("first", "usual", "aside", "arrived")
+    f"{METRIC}.{name}" for name in ("first", "usual", "aside", "arrived", "partner", "slope")
 )  # what earlier files do not have: nothing is remembered then
 METRIC_STREAM = 2**30  # of the random numbers that the metric's states are drawn by
 SPECIAL = {PAIRS, POLICY}

@@ -19,6 +19,7 @@ from mural.rewards import dataset, metric
 from mural.rewards.base import worth
 from mural.rewards.methods.cnml_kernel import KernelCNML
 from mural.show.axes import furnish
+from mural.study.figures.default_given import counting, relation, wrong
 from mural.study.figures.maze_axes import PLANE, map_points
 from mural.study.figures.picture import PAGE, Ask, Drawn, from_scratch, sheet
 from mural.study.maze_data import HORIZON, zigzag_data
@@ -38,21 +39,30 @@ DRAWS = 400
 
 def default(ask: Ask) -> Drawn:
     """Draw them all."""
-    figure = sheet(PAGE, 5.4)
-    axes = list(figure.subplots(3, 3).flat)
+    figure = sheet(PAGE, 5.0)
+    axes = list(figure.subplots(3, 4).flat)
     panels: tuple[Callable[[Any, int], dict[str, Any]], ...] = (
-        noise, units, aside, width, measures, spared, partial(holes, core=False), partial(holes, core=True), ranks,
+        noise, units, aside, width, relation, counting, measures, spared,
+        partial(holes, core=False), partial(holes, core=True), ranks, wrong,
     )  # fmt: skip
-    names = ("noise", "units", "aside", "width", "measures", "spared", "random draw", "coreset", "ranks")
+    names = (
+        "noise", "units", "aside", "width", "relation", "counting", "measures", "spared",
+        "random draw", "coreset", "ranks", "wrong",
+    )  # fmt: skip
     data = {name: panel(ax, ask.seed) for name, panel, ax in zip(names, panels, axes, strict=True)}
     for ax in axes:
-        ax.title.set_fontsize(7)
+        ax.title.set_fontsize(6)
+        ax.xaxis.label.set_fontsize(6)
+        ax.yaxis.label.set_fontsize(6)
+        ax.tick_params(labelsize=6)
     by_chance, chosen = data["random draw"]["bright"], data["coreset"]["bright"]
     said = (
         f"random episodes get {data['noise']['correlated']:.1f} away from the start with correlated noise and "
         f"{data['noise']['white']:.1f} with white noise; {POINTS} random points leave {by_chance:.0%} of the visited "
         f"states as bright as the unknown, a coreset {chosen:.0%}; of the ant's 15 numbers "
-        f"{data['aside']['ant-maze']} are set aside, of pick's 7 {data['aside']['sawyer-pick']}"
+        f"{data['aside']['ant-maze']} are set aside, of pick's 7 {data['aside']['sawyer-pick']}; of "
+        f"{data['wrong']['wrong']} wrong examples {data['wrong']['left out']} are left out, and "
+        f"{data['wrong']['right left out']} right ones"
     )
     return Drawn(figure, data, said, from_scratch(ask.seed))
 
@@ -207,7 +217,7 @@ def measures(ax: Any, seed: int) -> dict[str, Any]:
     ax.plot(along, worth("log_odds", odds), color="0.6", label="log-odds / 10")
     ax.plot(along, worth("surprise", odds), color=NEW, label="−0.3 log(1 − p)")
     ax.set(title="a reward with a peak", xlabel="distance from the goal")
-    ax.margins(y=0.45)  # room for the legend above the peak
+    ax.margins(y=0.75)  # room for the legend above the peak
     ax.legend(fontsize=5, loc="upper right")
     return {"highest": float(worth("surprise", odds).max())}
 
@@ -225,7 +235,7 @@ def spared(ax: Any, seed: int) -> dict[str, Any]:
         ax.plot(along, found, color=colour, label=name)
         top[name] = float(found.max())
     ax.set(title="2,000 visits to the goal", xlabel="distance from the goal", ylabel="reward")
-    ax.margins(y=0.45)  # room for the legend above the peak
+    ax.margins(y=0.75)  # room for the legend above the peak
     ax.legend(fontsize=5, loc="upper right")
     return top
 

@@ -1,0 +1,142 @@
+"""Places and goals that differ from episode to episode: success is that they are near each other."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import mural
+from mural.rewards import metric as metrics
+from mural.rewards.relations import given, related
+
+N, EPISODES = 1000, 10
+
+
+def walk(seed=0):
+    """Place and goal [n, 4] of episodes of 100 steps: a random walk in a box, and a goal that stays where it is."""
+    rng = np.random.default_rng(seed)
+    goals = np.repeat(rng.uniform(-1, 1, (EPISODES, 2)), N // EPISODES, axis=0)
+    steps = rng.normal(0, 0.1, (EPISODES, N // EPISODES, 2)).cumsum(axis=1) + rng.uniform(-0.3, 0.3, (EPISODES, 1, 2))
+    return np.concatenate([np.tanh(steps).reshape(-1, 2), goals], axis=1).astype(np.float32)
+
+
+def arrived(m=150, seed=1):
+    """Anywhere, within 0.05 of the goal."""
+    rng = np.random.default_rng(seed)
+    goals = rng.uniform(-1, 1, (m, 2))
+    return np.concatenate([goals + rng.uniform(-0.05, 0.05, (m, 2)), goals], axis=1).astype(np.float32)
+
+
+VISITS, EXAMPLES = walk(), arrived()
+FIXED = np.array([False, False, True, True])
+
+
+def relations(visits=VISITS, examples=EXAMPLES, fixed=FIXED):
+    partner, slope = related(visits.astype(float), examples.astype(float), fixed)
+    return partner.tolist(), slope
+
+
+def test_goals_are_measured_from_what_comes_to_them():
+    partner, slope = relations()
+    assert partner == [0, 1, 0, 1]
+    np.testing.assert_allclose(slope, [0, 0, 1, 1], atol=0.02)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_in_other_units_the_other_way_round_and_with_other_luck(seed):
+    factors = np.float32([100, -1, 1, 1])
+    partner, slope = relations(walk(seed) * factors, arrived(seed=seed + 100) * factors)
+    assert partner == [0, 1, 0, 1]
+    np.testing.assert_allclose(slope, [0, 0, 0.01, -1], rtol=0.03)
+
+
+def test_a_goal_that_hardly_differs_has_slope_one_too():
+    """Places spread around it as much as it does, so that the two are only half of the same thing."""
+    rng = np.random.default_rng(0)
+    goals = rng.uniform(-0.1, 0.1, (400, 2))
+    examples = np.concatenate([goals + rng.uniform(-0.1, 0.1, (400, 2)), goals], axis=1).astype(np.float32)
+    visits = VISITS * np.float32([1, 1, 0.1, 0.1])
+    partner, slope = relations(visits, examples)
+    assert partner == [0, 1, 0, 1]
+    np.testing.assert_allclose(slope[2:], 1, atol=0.15)
+
+
+def test_where_there_is_no_relation_none_is_found():
+    rng = np.random.default_rng(0)
+    anywhere = rng.uniform(-1, 1, (150, 4)).astype(np.float32)
+    assert relations(examples=anywhere)[0] == [0, 1, 2, 3]
+    assert relations(visits=EXAMPLES)[0] == [0, 1, 2, 3]  # visits are always together too: this tells nothing
+    one_place = np.tile(np.float32([0.9, 0.9, 0, 0]), (150, 1)) + rng.normal(0, 0.01, (150, 4)).astype(np.float32)
+    assert relations(examples=one_place)[0] == [0, 1, 2, 3]
+    assert relations(examples=EXAMPLES[:19])[0] == [0, 1, 2, 3]  # too few to be sure
+    for seed in range(20):  # a few of many numbers, by luck
+        rng = np.random.default_rng(seed)
+        visits, examples = rng.normal(size=(300, 25)) * 10, rng.normal(size=(20, 25))
+        assert not relations(visits, examples, np.zeros(25, bool))[1].any()
+
+
+def test_a_number_that_is_observed_twice_is_not_measured_from_itself():
+    twice = [np.concatenate([x, x[:, :2]], axis=1) for x in (VISITS, EXAMPLES)]
+    partner, _ = relations(*twice, fixed=np.array([False, False, True, True, False, False]))
+    assert partner[:2] == [0, 1]
+    assert partner[4:] == [4, 5]
+    assert {*partner[2:4]} <= {0, 1, 4, 5}
+
+
+def test_what_differs_between_episodes_only_is_given():
+    def which(states, recent, episodes=EPISODES, abreast=1):
+        return given(jnp.asarray(states), jnp.asarray(recent), episodes, abreast).tolist()
+
+    assert which(VISITS, VISITS) == [False, False, True, True]
+    assert which(VISITS, VISITS[:100], 1) == [False, False, True, True]  # one long episode, as others were different
+    unmoved = np.where([True, True, False, True], VISITS, 0.5)
+    assert which(unmoved, unmoved) == [False, False, False, True]
+    turns = np.stack([walk(3), walk(4)], axis=1).reshape(-1, 4)
+    assert which(turns, turns, 2 * EPISODES, 2) == [False, False, True, True]
+    assert which(turns, turns, 2 * EPISODES) == [False] * 4
+
+
+def measure(visits=VISITS, examples=EXAMPLES, before=None, units="spread"):
+    before = metrics.raw(visits.shape[1]) if before is None else before
+    starts = visits[:: N // EPISODES]
+    return metrics.measure(units, before, *map(jnp.asarray, (visits, visits, starts, examples)))
+
+
+def test_near_the_goal_is_near_the_examples_wherever_the_goal_is():
+    found = measure()
+    rng = np.random.default_rng(5)
+    goals, aside = rng.uniform(-1, 1, (50, 2)), rng.uniform(-1, 1, (50, 2))
+    x = np.asarray(found.apply(jnp.asarray(EXAMPLES)))
+
+    def nearest(places):
+        query = np.asarray(found.apply(jnp.asarray(np.concatenate([places, goals], axis=1), jnp.float32)))
+        return np.sqrt(((query[:, None, 2:] - x[None, :, 2:]) ** 2).sum(-1)).min(axis=1)
+
+    away = np.linalg.norm(goals - aside, axis=1) > 0.5
+    assert nearest(goals).max() < nearest(aside)[away].min()
+    again = measure(walk(7), before=found)  # and it stays so
+    np.testing.assert_array_equal(again.partner, found.partner)
+    np.testing.assert_array_equal(again.slope, found.slope)
+    assert not measure(units="raw").slope.any()
+
+
+def test_a_given_number_that_says_little_hardly_counts():
+    """Where the goal is shown as a difference already, the goal itself is no place to go through."""
+    rng = np.random.default_rng(0)
+    shown = [np.concatenate([x[:, :2] - x[:, 2:], rng.permutation(x)[:, 2:]], axis=1) for x in (VISITS, EXAMPLES)]
+    shown[0][:, 2:] = VISITS[:, 2:]
+    found = measure(*shown)
+    count = shown[0].std(axis=0) / np.asarray(found.scale)
+    assert count[:2].min() > 0.8
+    assert count[2:].max() < 0.05
+
+
+def test_kernel_counts_learn_that_two_places_must_be_near_each_other():
+    """All the way through `OutcomeReward`: two goals, and each place right for one of them."""
+    reward = mural.OutcomeReward(EXAMPLES, method="cnml", seed=0)
+    for seed in range(3):
+        visits = walk(seed)
+        starts = visits[:: N // EPISODES]
+        reward.update(visits, starts)
+    a, b = [0.9, 0.9], [-0.9, -0.9]
+    right, wrong = reward(np.float32([[*a, *a], [*b, *b]])), reward(np.float32([[*a, *b], [*b, *a]]))
+    assert right.min() > wrong.max() + 0.2
