@@ -126,11 +126,14 @@ def test_every_part_that_learns_has_learned(trained: Agent) -> None:
         elif term.part.learns_from:
             assert history[-1][f"{term.name}/visits"] == (EPOCHS - 1) * 200
     if not run.program.terms:
-        longer = make("rce")
-        longer.learn(3 * EPOCHS * 200, progress=False)
-        starts = visited.obs[visited.step == 0]
-        done, begun = (float(critic(longer.run.agent, obs)) for obs in (successes.example_obs, starts))
-        assert done > begun
+        # Of one epoch's critic it can be wrong, once every start leads to success; of the mean over epochs it is not.
+        anew, starts = make("rce"), visited.obs[visited.step == 0]
+        ahead = []
+        for _ in range(2 * EPOCHS):
+            anew.learn(200, progress=False)
+            done, begun = (critic(anew.run.agent, obs) for obs in (successes.example_obs, starts))
+            ahead.append(float(done - begun))
+        assert np.mean(ahead) > 0
 
 
 @jax.jit
