@@ -13,6 +13,7 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,18 +71,19 @@ def upright(obs: Observation) -> bool:
     return bool(abs(np.arctan2(obs[1], obs[0])) < 0.25 and abs(obs[2]) < 1.0)
 
 
-def point_maze() -> Env:
-    """A ball rolls from one end of a U to the other; both ends differ a little in each episode. 150 steps."""
+def point_maze(anywhere: bool = False) -> Env:
+    """A ball rolls from one end of a U to the other, or from anywhere in it to anywhere; 150 steps."""
     import gymnasium_robotics
 
     gymnasium.register_envs(gymnasium_robotics)
-    u = [[1, 1, 1, 1, 1], [1, "r", 0, 0, 1], [1, 1, 1, 0, 1], [1, "g", 0, 0, 1], [1, 1, 1, 1, 1]]
+    start, goal, way = ("c", "c", "c") if anywhere else ("r", "g", 0)
+    u = [[1, 1, 1, 1, 1], [1, start, way, way, 1], [1, 1, 1, way, 1], [1, goal, way, way, 1], [1, 1, 1, 1, 1]]
     return gymnasium.make("PointMaze_UMaze-v3", maze_map=u, max_episode_steps=150)
 
 
-def point_maze_examples(n: int, seed: int) -> dict[str, np.ndarray]:
+def point_maze_examples(n: int, seed: int, anywhere: bool = False) -> dict[str, np.ndarray]:
     """The ball within 0.25 of the goal along each axis, slow; goals as the environment sets them. An array per part."""
-    env, rng = point_maze(), np.random.default_rng(seed)
+    env, rng = point_maze(anywhere), np.random.default_rng(seed)
     goals = np.array([env.reset(seed=seed + i)[0]["desired_goal"] for i in range(n)])
     env.close()
     places, speeds = goals + rng.uniform(-0.25, 0.25, (n, 2)), rng.uniform(-0.5, 0.5, (n, 2))
@@ -177,6 +179,9 @@ CASES = {
     "pendulum": Case(pendulum, pendulum_examples, upright, 30_000),
     "reacher": Case(reacher, reacher_examples, lambda obs: bool(np.hypot(obs[8], obs[9]) < 0.02), 30_000),
     "point-maze": Case(point_maze, point_maze_examples, arrived, 60_000),
+    "point-maze-anywhere": Case(
+        partial(point_maze, anywhere=True), partial(point_maze_examples, anywhere=True), arrived, 60_000
+    ),
     "cart-pole": Case(cart_pole, cart_pole_examples, balanced, 50_000),
     "adroit-door": Case(door, door_examples, lambda obs: obs[28] >= 1.35, 60_000),
 }

@@ -183,6 +183,20 @@ def test_kernel_counts_alone_are_equal_or_not(world):
     assert world("counts-alone").verdict == FAILS
 
 
+@pytest.mark.parametrize(
+    "claim, study, variant", [("five", "examples-count", "examples-5"), ("wrong-20", "wrong-examples", "wrong-20")]
+)
+def test_other_examples_do_as_well_or_not(world, claim, study, variant):
+    tasks = ("zigzag-maze", "sawyer-door")
+    everywhere(world, "mural")
+    assert world(claim).verdict == OPEN
+    for score, verdict in ((GOOD, HOLDS), (BAD, FAILS)):
+        world.runs(study, *[one for task in tasks for one in seeds(task, variant=variant, success=score)])
+        assert world(claim).verdict == verdict
+    world.runs(study, *seeds("sawyer-door", variant=variant, success=GOOD))
+    assert world(claim).verdict == PART
+
+
 def test_all_of_its_parts():
     cases = [[], [True, OPEN], [True, True], [True, False], [False], [True, UNDECIDED], [False, UNDECIDED]]
     assert [all_of(dict(enumerate(parts))) for parts in cases] == [

@@ -1,4 +1,4 @@
-"""Claims of ours, beside the paper's: what kernel counts alone do, and what each rule of the fast preset is worth."""
+"""Claims of ours, beside the paper's: kernel counts alone, each rule of the fast preset, few and wrong examples."""
 
 from __future__ import annotations
 
@@ -27,6 +27,22 @@ def counts_alone(evidence: Evidence) -> Finding:
     return Finding(f"success of MURAL minus cnml: {told}", all_of({task: test for task, (test, _) in judged.items()}))
 
 
+def as_good_with(study: str, variant: str) -> Callable[[Evidence], Finding]:
+    """MURAL does as well on a maze and on the door with other examples as with 150 right ones."""
+
+    def judge(evidence: Evidence) -> Finding:
+        judged = {
+            task: equal(group(task), group(task, "mural", variant, study))(evidence)
+            for task in ("zigzag-maze", "sawyer-door")
+        }
+        told = ", ".join(text for _, text in judged.values())
+        tests = all_of({task: test for task, (test, _) in judged.items()})
+        return Finding(f"success of MURAL minus that with {variant}: {told}", tests)
+
+    return judge
+
+
+FEW, WRONG = "mural sweep studies/examples-count.toml", "mural sweep studies/wrong-examples.toml"
 OURS = (
     Claim("counts-alone", "Kernel counts in closed form, without a network, do as well as meta-NML.", "ours", ALL,
           counts_alone, ours=True),
@@ -46,4 +62,12 @@ OURS = (
           BOTH, ablated("mural", "log-odds"), ours=True),
     Claim("noise", "Correlated noise is worth it.", "ours", BOTH, ablated("mural", "white-noise"), ours=True),
     Claim("units", "A metric without units is worth it.", "ours", BOTH, ablated("mural", "raw-units"), ours=True),
+    Claim("five", "Five examples do as well as 150.", "ours", FEW, as_good_with("examples-count", "examples-5"),
+          ours=True),
+    Claim("twenty", "Twenty examples do as well as 150.", "ours", FEW, as_good_with("examples-count", "examples-20"),
+          ours=True),
+    Claim("wrong-5", "One wrong example in twenty costs nothing.", "ours", WRONG,
+          as_good_with("wrong-examples", "wrong-5"), ours=True),
+    Claim("wrong-20", "One wrong example in five costs nothing.", "ours", WRONG,
+          as_good_with("wrong-examples", "wrong-20"), ours=True),
 )  # fmt: skip
