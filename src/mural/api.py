@@ -99,6 +99,8 @@ class Agent:
             chosen = "fast" if preset is None else convert(presets.Preset, preset, "preset")
             over = {**given, **table(config, "config")}
             self.config = presets.resolve(name, "mural" if method is None else method, chosen, over)
+        if not check:  # nothing is looked at, so nothing is left out, and the settings say so
+            self.config = dataclasses.replace(self.config, keep_ordinary=True)
         self.folder = RunFolder(run_dir) if run_dir is not None else None
         if self.folder is not None:
             self.folder.require_free()

@@ -49,8 +49,8 @@ def test_it_tells_the_reward_where_episodes_began(monkeypatch):
     begun = []
     monkeypatch.setattr(env.env, "reset", lambda reset=env.env.reset, **how: begun.append(reset(**how)) or begun[-1])
     list(walk(env, 61))
-    assert [len(starts) for starts in told] == [2, 0]  # episodes of 15 steps; only the first update needs to know
-    np.testing.assert_array_equal(told[0], [obs for obs, _ in begun[:2]])
+    assert [len(starts) for starts in told] == [2, 2]  # episodes of 15 steps
+    np.testing.assert_array_equal(np.concatenate(told), [obs for obs, _ in begun[:4]])
 
 
 @pytest.mark.parametrize(("terminations", "factor"), [("absorb", 10), ("stop", 1), ("bootstrap", 1)])

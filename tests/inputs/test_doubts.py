@@ -14,8 +14,8 @@ import mural
 from mural import cli
 from mural.inputs import checks
 from mural.inputs.checks import ExamplesWarning, explore
-from mural.inputs.doubts import named, ordinary_rows
-from mural.inputs.examples import SuccessExamples
+from mural.inputs.doubts import Walks, doubts_about, named, ordinary_rows
+from mural.inputs.examples import SuccessExamples, load_examples
 from mural.inputs.spaces import Spaces
 from mural.inputs.world import make_env
 from mural.study.wrong_examples import ordinary
@@ -58,7 +58,7 @@ def test_right_examples_pass_without_a_word_and_wrong_ones_are_named(name: str) 
             mural.check_examples(env, spoilt)
         assert len(caught) == 1
         spaces = Spaces.of(env)
-        found = ordinary_rows(spoilt[:, spaces.columns], explore(env, spaces)[1][:, spaces.columns])
+        found = ordinary_rows(spoilt[:, spaces.columns], explore(env, spaces).visited[:, spaces.columns])
         assert set(found) <= set(bad)
         assert len(found) >= 0.8 * len(bad)
     env.close()
@@ -98,11 +98,18 @@ def test_rows_in_few_words() -> None:
 def test_walks_are_shorter_where_steps_take_long(monkeypatch):
     env = make_env("zigzag-maze")
     spaces = Spaces.of(env)
-    assert len(explore(env, spaces)[1]) == checks.RESETS * (1 + checks.EACH)
+    walks = explore(env, spaces)
+    assert len(walks.visited) == checks.RESETS * (1 + checks.EACH)
+    assert walks.whole
     monkeypatch.setattr(checks, "SECONDS", 0.0)
-    started, visited = explore(env, spaces)
+    started, visited, whole = explore(env, spaces)
     assert len(started) == checks.RESETS
     assert len(visited) == 2 * checks.RESETS
+    assert not whole
+    spoilt = right(env)
+    spoilt[:20] = wrong(env, 20)
+    with pytest.warns(ExamplesWarning, match="too few steps were seen to be sure"):
+        assert len(checks.examine(env, spaces, load_examples(spoilt, spaces)).states) == 150
 
 
 @pytest.mark.filterwarnings("ignore:.*repeat others")
@@ -125,9 +132,38 @@ def test_a_few_that_look_ordinary_are_left_out_and_others_kept() -> None:
     assert len(np.asarray(kept.run.world.examples)) == 135
     half = examples.copy()
     half[:75] = wrong(env, 75)
-    with pytest.warns(ExamplesWarning, match="too many to leave out"):
+    with pytest.warns(ExamplesWarning, match="too many to be mistakes for sure"):
         doubtful = mural.Agent("zigzag-maze", half)
     assert len(np.asarray(doubtful.run.world.examples)) == 135
+
+
+def test_few_examples_and_goals_that_differ_leave_none_out() -> None:
+    env = make_env("zigzag-maze")
+    spaces = Spaces.of(env)
+    walks = explore(env, spaces)
+    few = right(env, 15).astype(np.float64)
+    few[:3] = walks.visited[[10, 300, 700]]
+    found = doubts_about(spaces, few, walks)
+    assert "Of so few examples" in found.texts[-1]
+    assert not len(found.rows)
+    # A place and a goal that differs: an example near one of the starts looks ordinary where the goal was near it, too.
+    rng = np.random.default_rng(0)
+    goals = rng.uniform(-1, 1, 20)
+    visited = np.stack([rng.normal(0, 0.2, (20, 51)), np.repeat(goals[:, None], 51, axis=1)], axis=2).reshape(-1, 2)
+    places = rng.uniform(-1, 1, 150)
+    examples = np.stack([places + rng.uniform(-0.05, 0.05, 150), places], axis=1)
+    assert 2 <= len(ordinary_rows(examples, visited)) <= 50
+    found = doubts_about(spaces, examples, Walks(visited[::51], visited, True))
+    assert "Where goals differ" in found.texts[-1]
+    assert not len(found.rows)
+
+
+def test_without_a_check_nothing_is_left_out_and_the_settings_say_so() -> None:
+    spoilt = right(make_env("zigzag-maze"))
+    spoilt[:20] = wrong(make_env("zigzag-maze"), 20)
+    agent = mural.Agent("zigzag-maze", spoilt, check=False)
+    assert agent.config.keep_ordinary
+    assert len(np.asarray(agent.run.world.examples)) == 135
 
 
 def test_whole_observations_go_with_their_states() -> None:

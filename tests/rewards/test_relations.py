@@ -6,7 +6,7 @@ import pytest
 
 import mural
 from mural.rewards import metric as metrics
-from mural.rewards.relations import given, related
+from mural.rewards.relations import distinct_values, given, regressions, related
 
 N, EPISODES = 1000, 10
 
@@ -31,7 +31,7 @@ FIXED = np.array([False, False, True, True])
 
 
 def relations(visits=VISITS, examples=EXAMPLES, fixed=FIXED):
-    partner, slope = related(visits.astype(float), examples.astype(float), fixed)
+    partner, slope = related(visits, examples, fixed)
     return partner.tolist(), slope
 
 
@@ -67,37 +67,102 @@ def test_where_there_is_no_relation_none_is_found():
     assert relations(visits=EXAMPLES)[0] == [0, 1, 2, 3]  # visits are always together too: this tells nothing
     one_place = np.tile(np.float32([0.9, 0.9, 0, 0]), (150, 1)) + rng.normal(0, 0.01, (150, 4)).astype(np.float32)
     assert relations(examples=one_place)[0] == [0, 1, 2, 3]
-    assert relations(examples=EXAMPLES[:19])[0] == [0, 1, 2, 3]  # too few to be sure
-    for seed in range(20):  # a few of many numbers, by luck
+    assert relations(examples=EXAMPLES[:9])[0] == relations(visits=VISITS[:9])[0] == [0, 1, 2, 3]  # too few
+    assert relations(visits=VISITS[:, :1], examples=EXAMPLES[:, :1])[0] == [0]
+
+
+def lines(m, rho, seed):
+    """Two numbers with about this correlation among m examples, none among the visits, which differ more."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(2, m))
+    return rng.normal(size=(1000, 2)) * 1.2, np.stack([a, rho * a + np.sqrt(1 - rho**2) * b], axis=1)
+
+
+@pytest.mark.parametrize(
+    ("m", "rho", "sure"), [(150, 0.97, True), (150, 0.3, False), (12, 0.97, True), (12, 0.8, False)]
+)
+def test_what_goes_together_must_be_more_than_chance(m, rho, sure):
+    told = []
+    for seed in range(10):
+        visits, examples = lines(m, rho, seed)
+        together, _ = regressions(examples, np.cov(examples.T), np.zeros(2, bool))
+        told.append(bool(together[0, 1]))
+        assert related(visits, examples, np.zeros(2, bool))[1].any() <= told[-1]
+    assert np.mean(told) == pytest.approx(float(sure), abs=0.2)
+
+
+def test_frames_of_a_few_episodes_are_few_examples():
+    """150 rows around four states: every pair of numbers lies near a line by luck now and then."""
+    found = 0
+    for seed in range(20):
         rng = np.random.default_rng(seed)
-        visits, examples = rng.normal(size=(300, 25)) * 10, rng.normal(size=(20, 25))
-        assert not relations(visits, examples, np.zeros(25, bool))[1].any()
+        states = rng.normal(size=(4, 15))
+        rows = states[rng.integers(0, 4, 150)] + rng.normal(0, 0.005, (150, 15))
+        found += int(related(rng.normal(size=(1000, 15)) * 1.2, rows, np.zeros(15, bool))[1].any())
+    assert found <= 2
+
+
+def test_what_tells_much_alone_stays_as_it_is():
+    """Among the examples the two go together, but each has a place that it can be known by."""
+    goals = np.concatenate([EXAMPLES[:, 2:] * 0.05, EXAMPLES[:, 2:] * 0.05], axis=1) + np.float32(0.9)
+    visits = VISITS * np.float32([1, 1, 1, 1])
+    visits[:, 2:] = walk(9)[:, :2]
+    assert not relations(visits, goals, np.zeros(4, bool))[1].any()
+
+
+def test_a_difference_that_says_half_is_not_enough():
+    visits, examples = lines(150, 0.75, 0)
+    assert not related(visits, examples, np.zeros(2, bool))[1].any()
+    assert related(visits * [2, -2], examples * [1, 1], np.zeros(2, bool))[0].tolist() == [0, 1]
+
+
+def test_values_that_differ_by_more_than_one():
+    assert distinct_values(np.float64([5.0, 0.1, 0.0, 5.5, 2.0, 0.9])) == 3
+    assert distinct_values(np.arange(10.0) * 1.1) == 10
+    assert distinct_values(np.zeros(0)) == 0
+
+
+def test_many_numbers_by_luck():
+    """A few examples of 25 numbers, of which each says little alone."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        visits, examples = rng.normal(size=(300, 25)) * 1.2, rng.normal(size=(20, 25))
+        assert not related(visits, examples, np.zeros(25, bool))[1].any()
 
 
 def test_a_number_that_is_observed_twice_is_not_measured_from_itself():
+    """Nor where it is a step old in the visits, which move."""
+    old = np.concatenate([VISITS, VISITS[:, :2] + np.random.default_rng(0).normal(0, 0.02, (N, 2))], axis=1)
+    blurred = [old, np.concatenate([EXAMPLES, EXAMPLES[:, :2]], axis=1)]
     twice = [np.concatenate([x, x[:, :2]], axis=1) for x in (VISITS, EXAMPLES)]
-    partner, _ = relations(*twice, fixed=np.array([False, False, True, True, False, False]))
-    assert partner[:2] == [0, 1]
-    assert partner[4:] == [4, 5]
-    assert {*partner[2:4]} <= {0, 1, 4, 5}
+    for pair in (twice, blurred):
+        partner, _ = relations(*pair, fixed=np.array([False, False, True, True, False, False]))
+        assert partner[:2] == [0, 1]
+        assert partner[4:] == [4, 5]
+        assert partner[2] in (0, 4)
+        assert partner[3] in (1, 5)
 
 
-def test_what_differs_between_episodes_only_is_given():
-    def which(states, recent, episodes=EPISODES, abreast=1):
-        return given(jnp.asarray(states), jnp.asarray(recent), episodes, abreast).tolist()
+def test_what_is_only_ever_as_episodes_began_is_given():
+    def which(states, recent, starts, abreast=1):
+        return given(states, recent, starts, abreast).tolist()
 
-    assert which(VISITS, VISITS) == [False, False, True, True]
-    assert which(VISITS, VISITS[:100], 1) == [False, False, True, True]  # one long episode, as others were different
+    starts = VISITS[:: N // EPISODES]
+    assert which(VISITS, VISITS, starts) == [False, False, True, True]
+    assert which(VISITS, VISITS[150:], starts[2:]) == [False, False, True, True]  # the first began earlier
+    assert which(VISITS, VISITS[:100], starts[:0]) == [False, False, True, True]  # one episode; others were different
+    assert which(VISITS, VISITS, starts[:0]) == [False] * 4  # nobody says where episodes began
     unmoved = np.where([True, True, False, True], VISITS, 0.5)
-    assert which(unmoved, unmoved) == [False, False, False, True]
+    assert which(unmoved, unmoved, unmoved[:: N // EPISODES]) == [False, False, False, True]
+    flag = np.where(np.arange(N)[:, None] % 100 < 70, [[1, 1, 1, 0]], 1.0) * VISITS[:, [0, 1, 2, 2]] ** 0
+    assert which(flag, flag, flag[:: N // EPISODES])[3] is False  # set within episodes, once in each
     turns = np.stack([walk(3), walk(4)], axis=1).reshape(-1, 4)
-    assert which(turns, turns, 2 * EPISODES, 2) == [False, False, True, True]
-    assert which(turns, turns, 2 * EPISODES) == [False] * 4
+    assert which(turns, turns, np.concatenate([turns[::200], turns[1::200]]), 2) == [False, False, True, True]
 
 
-def measure(visits=VISITS, examples=EXAMPLES, before=None, units="spread"):
+def measure(visits=VISITS, examples=EXAMPLES, before=None, units="spread", starts=None):
     before = metrics.raw(visits.shape[1]) if before is None else before
-    starts = visits[:: N // EPISODES]
+    starts = visits[:: N // EPISODES] if starts is None else starts
     return metrics.measure(units, before, *map(jnp.asarray, (visits, visits, starts, examples)))
 
 
@@ -117,6 +182,7 @@ def test_near_the_goal_is_near_the_examples_wherever_the_goal_is():
     np.testing.assert_array_equal(again.partner, found.partner)
     np.testing.assert_array_equal(again.slope, found.slope)
     assert not measure(units="raw").slope.any()
+    assert measure(starts=np.zeros((0, 0), np.float32)).slope.any()  # nobody says where episodes began
 
 
 def test_a_given_number_that_says_little_hardly_counts():
@@ -128,6 +194,11 @@ def test_a_given_number_that_says_little_hardly_counts():
     count = shown[0].std(axis=0) / np.asarray(found.scale)
     assert count[:2].min() > 0.8
     assert count[2:].max() < 0.05
+    later = measure(*shown, before=found)
+    assert (shown[0].std(axis=0) / np.asarray(later.scale))[2:].max() < 0.05
+    moved = shown[0] + np.float32([0, 0, 1, 0]) * np.linspace(0, 1, N, dtype=np.float32)[:, None]
+    touched = metrics.measure("spread", later, *map(jnp.asarray, (moved, moved, shown[0][::100], shown[1])))
+    assert moved[:, 2].std() / float(touched.scale[2]) > 0.3  # somebody moved it: at once it is a place again
 
 
 def test_kernel_counts_learn_that_two_places_must_be_near_each_other():

@@ -184,7 +184,8 @@ def test_kernel_counts_alone_are_equal_or_not(world):
 
 
 @pytest.mark.parametrize(
-    "claim, study, variant", [("five", "examples-count", "examples-5"), ("wrong-20", "wrong-examples", "wrong-20")]
+    ("claim", "study", "variant"),
+    [("five", "examples-count", "examples-5"), ("wrong-20", "wrong-examples", "wrong-20")],
 )
 def test_other_examples_do_as_well_or_not(world, claim, study, variant):
     tasks = ("zigzag-maze", "sawyer-door")

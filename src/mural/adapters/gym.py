@@ -60,9 +60,7 @@ class OutcomeRewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """As the environment does it, checked."""
         obs, info = self.env.reset(seed=seed, options=options)
-        start = validate_reset(self.spaces, (obs, info))[self.spaces.columns]
-        if not self.learned_reward.updates:
-            self._starts.append(start)
+        self._starts.append(validate_reset(self.spaces, (obs, info))[self.spaces.columns])
         return obs, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:

@@ -120,7 +120,7 @@ class _Outcome(ReplayBuffer):
             self.timeouts[row] = 1.0
         self.rewards[row], self._labelled_at[row] = 0.0, UNLABELLED
         self._unreported = min(self._unreported + 1, self.buffer_size)
-        if self._begins.any() and not self.reward.updates:
+        if self._begins.any():
             self._starts.append(self._seen(self.observations, np.array([row]))[self._begins])
         self._begins = np.asarray(done, bool).reshape(-1)
 

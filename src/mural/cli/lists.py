@@ -160,10 +160,10 @@ class CheckExamples:
         with plain_warnings():
             loaded = load_examples(self.examples, spaces, task=env)
         states = loaded.states.astype(np.float64)
-        started, visited = explore(env, spaces)
+        walks = explore(env, spaces)
         env.close()
         names = [spaces.column_name(int(column)) for column in spaces.columns]
-        walked = visited[:, spaces.columns]
+        walked = walks.visited[:, spaces.columns]
         rows = [
             {
                 "column": name, "least": float(f"{x.min():.4g}"), "median": float(f"{np.median(x):.4g}"),
@@ -172,13 +172,13 @@ class CheckExamples:
             for name, x, y in zip(names, states.T, walked.T, strict=True)
         ]  # fmt: skip
         show(rows, as_json=self.json)
-        doubts = list(doubts_about(spaces, states, started, visited))
+        doubts = doubts_about(spaces, states, walks).texts
         if self.picture is not None:
             from mural.show.example_picture import draw_examples
 
             title = f"{self.env}: {len(states)} examples of success"
             doubtful = states[ordinary_rows(states, walked)]
-            draw_examples(self.picture, names, states, walked, started[:, spaces.columns], title, doubtful)
+            draw_examples(self.picture, names, states, walked, walks.started[:, spaces.columns], title, doubtful)
         if not self.json:
             print(f"{len(states)} examples from {loaded.provenance}")
             print("\n".join(f"warning: {text}" for text in doubts) or "nothing looks wrong with them")

@@ -12,10 +12,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.utils.env_checker import check_env as gymnasium_check_env
-from numpy.typing import NDArray
 
 from mural.errors import MuralError
-from mural.inputs.doubts import doubts_about, left_out
+from mural.inputs.doubts import Walks, doubts_about
 from mural.inputs.examples import SuccessExamples, load_examples
 from mural.inputs.selection import Selection, SpaceError
 from mural.inputs.spaces import Env, Floats, Spaces, Step, StepError, horizon_of, validate_reset, validate_step
@@ -100,26 +99,28 @@ def examine(env: Env, spaces: Spaces, examples: SuccessExamples) -> SuccessExamp
 
     Returns them without those that look like states that random actions come to, if these are few.
     """
-    states, walks = examples.states.astype(np.float64), explore(env, spaces)
-    for text in doubts_about(spaces, states, *walks):
+    found = doubts_about(spaces, examples.states.astype(np.float64), explore(env, spaces))
+    for text in found.texts:
         warnings.warn(text, ExamplesWarning, stacklevel=3)
-    return examples.without(left_out(spaces, states, *walks))
+    return examples.without(found.rows)
 
 
-def explore(env: Env, spaces: Spaces) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Starting states [RESETS, o], and all states on random walks from them: fewer where steps take long."""
+def explore(env: Env, spaces: Spaces) -> Walks:
+    """Random walks from `RESETS` starts: shorter ones where steps take long."""
     rng, deadline = np.random.default_rng(0), time.monotonic() + SECONDS
-    started, visited = [], []
+    started, visited, whole = [], [], True
     for seed in range(RESETS):
         obs = validate_reset(spaces, env.reset(seed=seed))
         started.append(obs)
         visited.append(obs)
-        for _ in range(EACH):
+        for number in range(EACH):
             step = _random_step(env, spaces, rng)
             visited.append(step.obs)
-            if step.terminated or step.truncated or time.monotonic() > deadline:
+            late = time.monotonic() > deadline
+            if step.terminated or step.truncated or late:
+                whole &= not late or number == EACH - 1
                 break
-    return np.array(started, np.float64), np.array(visited, np.float64)
+    return Walks(np.array(started, np.float64), np.array(visited, np.float64), whole)
 
 
 def _random_step(env: Env, spaces: Spaces, rng: np.random.Generator) -> Step:

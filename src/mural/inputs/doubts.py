@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from mural.inputs.spaces import Spaces
+from mural.rewards.relations import given, related
 
 States = NDArray[np.float64]
 
@@ -18,6 +20,7 @@ CLOSE = 0.01  # distance, in standard deviations per column, from which on two s
 NEARBY = 0.05  # share of the examples, and of the visits, that is the neighbourhood of an example
 SOME = 0.02  # share of the examples that must look ordinary before it is said; two of them at least
 MOST = 1 / 3  # share of the examples that may look ordinary and be left out: more may be what success is like
+SURE = 20  # examples, of which some may be left out
 NAMED = 8  # so many rows or ranges of rows are named
 
 ORDINARY = (
@@ -25,45 +28,74 @@ ORDINARY = (
     "Around them there are more such states than other examples, and a few of them can keep the agent where it starts. "
     "{verdict} `mural examples check ENV FILE --picture p.png` marks them"
 )
-LEFT_OUT = "Training leaves them out; if they are right, set keep_ordinary (`--keep-ordinary`)."
-TOO_MANY = (
-    "These are too many to leave out, so training learns from all: look at these rows, and take out the wrong ones."
-)
+LEFT_OUT = "Training leaves them out, unless keep_ordinary is set (`--keep-ordinary`)."
+LOOK = "so training leaves none out: look at these rows."
+VERDICTS = {
+    "many": f"They are too many to be mistakes for sure, {LOOK}",
+    "sparse": f"Of so few examples right ones can look like that, {LOOK}",
+    "goals": f"Where goals differ, right ones can look like that, {LOOK}",
+    "slow": f"The environment is slow, and too few steps were seen to be sure, {LOOK}",
+}
 
 
-def doubts_about(spaces: Spaces, states: States, started: States, visited: States) -> Iterator[str]:
-    """What looks like a mistake in examples [m, d], given whole observations of starts and random steps."""
+class Walks(NamedTuple):
+    """Whole observations of random episodes."""
+
+    started: States  # [k, o]
+    visited: States  # [n, o] starts among them
+    whole: bool  # no walk was cut short as time ran out
+
+
+class Doubts(NamedTuple):
+    """What was found."""
+
+    texts: tuple[str, ...]
+    rows: NDArray[np.int64]
+    """Examples that training does without."""
+
+
+def doubts_about(spaces: Spaces, states: States, walks: Walks) -> Doubts:
+    """What looks like a mistake in examples [m, d], given random episodes."""
+    texts, rows = [], np.zeros(0, np.int64)
     if len(states) < FEW:
         count = "is only 1 success example" if len(states) == 1 else f"are only {len(states)} success examples"
-        yield f"there {count}; collect about 150, varied in all that does not matter"
+        texts.append(f"there {count}; collect about 150, varied in all that does not matter")
     repeated = len(states) - len(np.unique(states, axis=0))
     if repeated:
-        yield f"{repeated} of {len(states)} success examples ({repeated / len(states):.0%}) repeat others"
-    started, visited = started[:, spaces.columns], visited[:, spaces.columns]
+        texts.append(f"{repeated} of {len(states)} success examples ({repeated / len(states):.0%}) repeat others")
+    started, visited = walks.started[:, spaces.columns], walks.visited[:, spaces.columns]
     still = (np.ptp(states, axis=0) == 0) & (np.ptp(visited, axis=0) > 0)
     if len(states) > 1 and still.any():
         names = ", ".join(spaces.column_name(int(column)) for column in spaces.columns[still][:12])
-        yield (
+        texts.append(
             f"{names}: equal in all success examples, but not in the environment. The classifier will take this for a "
             "part of success; if it is none, leave it out with classifier_keys or classifier_slice"
         )
-    near, rows = _look_like_starts(states, started, visited), ordinary_rows(states, visited)
+    near, ordinary = _look_like_starts(states, started, visited), ordinary_rows(states, visited)
     if near >= 0.5:
-        yield (
+        texts.append(
             f"{near:.0%} of {len(started)} states in which episodes started are as close to a success example as "
             "to each other: is the task done at the start, or were the examples taken too early?"
         )
-    elif len(rows) >= max(2, SOME * len(states)):
-        verdict = LEFT_OUT if len(rows) <= MOST * len(states) else TOO_MANY
-        yield ORDINARY.format(count=len(rows), all=len(states), rows=named(rows), verdict=verdict)
+    elif len(ordinary) >= max(2, SOME * len(states)):
+        reason = _reason_to_keep(states, ordinary, started, visited, walks.whole)
+        rows = rows if reason else ordinary
+        verdict = VERDICTS[reason] if reason else LEFT_OUT
+        texts.append(ORDINARY.format(count=len(ordinary), all=len(states), rows=named(ordinary), verdict=verdict))
+    return Doubts(tuple(texts), rows)
 
 
-def left_out(spaces: Spaces, states: States, started: States, visited: States) -> NDArray[np.int64]:
-    """Rows of the examples [m, d] that training does without, by the same look: a few that are ordinary states."""
-    started, visited = started[:, spaces.columns], visited[:, spaces.columns]
-    rows = ordinary_rows(states, visited)
-    few = max(2, SOME * len(states)) <= len(rows) <= MOST * len(states)
-    return rows if few and _look_like_starts(states, started, visited) < 0.5 else rows[:0]
+def _reason_to_keep(
+    states: States, ordinary: NDArray[np.int64], started: States, visited: States, whole: bool
+) -> str | None:
+    """Why examples that look ordinary are learned from all the same, if they are."""
+    if len(ordinary) > MOST * len(states):
+        return "many"
+    if len(states) < SURE:
+        return "sparse"
+    if related(visited, states, given(visited, visited, started))[1].any():
+        return "goals"
+    return None if whole else "slow"
 
 
 def ordinary_rows(states: States, visited: States) -> NDArray[np.int64]:

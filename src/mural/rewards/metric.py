@@ -64,7 +64,7 @@ PRECISION = 1e-5  # of a number's size: differences below are rounding
 
 
 class Metric(NamedTuple):
-    """s ↦ (s − centre)/scale, the kernel's width λ after it (0: not known yet), and what it remembers."""
+    """s ↦ (s − β partner of s − centre)/scale, the kernel's width λ after it (0: not known yet), and a memory."""
 
     centre: Array  # [d]
     scale: Array  # [d]
@@ -189,14 +189,22 @@ def come_back(states: Array) -> Array:
 
 
 @partial(jax.jit, static_argnums=0)
-def refresh(units: Units, before: Metric, states: Array, examples: Array, slow: Array) -> Metric:
-    """The metric for visited states [n, d] and examples [m, d] (raw units: only its width); λ moves half of the way."""
+def refresh(
+    units: Units, before: Metric, states: Array, examples: Array, slow: Array, idle: Array | bool = False
+) -> Metric:
+    """The metric for visited states [n, d] and examples [m, d] (raw units: only its width); λ moves half of the way.
+
+    Numbers that are `idle` [d] do not count by being slow.
+    """
     known = before.width > 0
     first = jnp.where(known, before.first, apart(states, examples)[1] if examples.shape[0] else 1.0)
     usual = jnp.where(known, before.usual + USUAL * (slow - before.usual), slow)
     measured = units == "spread"
     most = jnp.where(before.aside > 0, jnp.maximum(before.arrived, LEAST_RELEVANCE), 1.0)
-    centre, scale = spread(states, examples, slow, first, usual, most) if measured else (before.centre, before.scale)
+    centre, scale = before.centre, before.scale
+    if measured:
+        moving, usually = jnp.where(idle, 0.0, slow), jnp.where(idle, 0.0, usual)
+        centre, scale = spread(states, examples, moving, first, usually, most)
     x = (states - centre[None]) / scale[None]
     found = jnp.median(neighbour_distance(x[:QUERIES], x, NEIGHBOUR))
     if measured:
@@ -214,13 +222,14 @@ def measure(
     units: Units, before: Metric, states: Array, recent: Array, starts: Array, examples: Array, abreast: int = 1
 ) -> Metric:
     """The metric of an epoch, from visited states [n, d] at random, recent ones in their order, and their starts."""
-    measured, fixed = units == "spread", given(states, recent, len(starts), abreast)
+    measured = units == "spread"
+    fixed = given(np.asarray(states), np.asarray(recent), np.asarray(starts), abreast)
     if before.width == 0 and measured:
-        partner, slope = related(np.asarray(recent, np.float64), np.asarray(examples, np.float64), np.asarray(fixed))
+        partner, slope = related(np.asarray(recent), np.asarray(examples), fixed)
         before = before._replace(partner=jnp.asarray(partner), slope=jnp.asarray(slope, jnp.float32))
     if before.slope.any():
         states, recent, starts, examples = (
-            measured_from(x, before.partner, before.slope) for x in (states, recent, starts, examples)
+            measured_from(x, before.partner, before.slope) if len(x) else x for x in (states, recent, starts, examples)
         )
     if before.width == 0 and measured:
         before = before._replace(aside=set_aside(starts, recent, examples, abreast))
@@ -228,5 +237,6 @@ def measure(
         there = jnp.minimum(among(recent, examples, before.aside) / ARRIVED, 1.0)
         before = before._replace(arrived=jnp.maximum(before.arrived, there))
     # What nobody can change, and says little, is no place to go through, however slow.
-    idle = fixed & (before.slope == 0) & (apart(states, examples)[1] < RIGHT) if len(examples) else False
-    return refresh(units, before, states, examples, jnp.where(idle, 0.0, slowness(recent, abreast)))
+    little = apart(states, examples)[1] < RIGHT if len(examples) else jnp.zeros(fixed.shape, bool)
+    idle = jnp.asarray(fixed) & (before.slope == 0) & little
+    return refresh(units, before, states, examples, slowness(recent, abreast), idle)

@@ -110,8 +110,9 @@ class OutcomeReward:
         """Learn once from states [n, d] that were visited since the last call and are not success; returns a report.
 
         States come in the order of their visits, those of `abreast` environments in turn. `starts` [k, d] are the
-        states in which the episodes of the first call began, at least three. What all of them have right need not be
-        explored, which helps where an observation has many numbers besides those that matter (an ant's pose).
+        states in which their episodes began. They tell what was given (a goal that differs from episode to episode); in
+        the first call, with three or more, also what is right from the beginning (an ant's pose) and need not be
+        explored.
         """
         rows = self._checked(states)
         begun = np.zeros((0, rows.shape[1]), np.float32)

@@ -103,6 +103,8 @@ def learn(
         info[f"{METRIC}/width"] = metric.width
         if metric.aside.any():
             info |= {f"{METRIC}/aside": metric.aside.sum(), f"{METRIC}/arrived": metric.arrived}
+        if metric.slope.any():
+            info[f"{METRIC}/related"] = jnp.sum(metric.slope != 0).astype(jnp.float32)
     for term, k in zip(terms, keys, strict=False):
         seen = scaled(after[METRIC], problem, experience) if term.part.scaled else (problem, experience)
         after[term.name], report = term.part.learn(parts[term.name], *seen, key=k)

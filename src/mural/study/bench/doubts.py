@@ -24,7 +24,7 @@ def bench_doubts(
     for name in names or tuple(tasks.TASKS):
         task = tasks.make(name)
         spaces = Spaces.of(task)
-        visited = explore(task, spaces)[1][:, spaces.columns]
+        visited = explore(task, spaces).visited[:, spaces.columns]
         right = task.success_examples(n, seed)
         for share in shares:
             wrong, examples = round(share * n), right.copy()

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mural.inputs.checks import explore
-from mural.inputs.doubts import ordinary_rows
+from mural.inputs.doubts import doubts_about
 from mural.inputs.spaces import Spaces
 from mural.rewards import metric
+from mural.rewards.relations import measured_from
 from mural.show.axes import furnish
 from mural.study.figures.maze_axes import PLANE
 from mural.study.wrong_examples import wrong_examples
@@ -51,8 +52,8 @@ def counting(ax: Any, seed: int) -> dict[str, Any]:
     alone = np.asarray(metric.apart(jnp.asarray(visits), jnp.asarray(examples))[1])
     seen, shown = jnp.asarray(visits), jnp.asarray(examples)
     found = metric.measure("spread", metric.raw(2), seen, seen, seen[::STEPS], shown)
-    left = [np.asarray(x[:, 1] - found.slope[1] * x[:, 0])[:, None] for x in (visits, examples)]
-    told = float(metric.apart(jnp.asarray(left[0]), jnp.asarray(left[1]))[1][0])
+    measured = [measured_from(x, found.partner, found.slope) for x in (seen, shown)]
+    told = float(metric.apart(*measured)[1][1])
     values = {"place": float(alone[0]), "goal": float(alone[1]), "goal − place": told}
     ax.bar(list(values), [max(value, 0.0) for value in values.values()], color=[OLD, OLD, NEW])
     ax.tick_params(axis="x", rotation=30)
@@ -65,11 +66,11 @@ def wrong(ax: Any, seed: int) -> dict[str, Any]:
     task = make("zigzag-maze")
     spaces = Spaces.of(task)
     examples = wrong_examples(task, 150, WRONG, seed)
-    visited = explore(task, spaces)[1]
+    walks = explore(task, spaces)
     right = task.is_success(examples)
     task.close()
-    rows = ordinary_rows(examples.astype(np.float64), visited)
-    ax.scatter(*visited.T, s=1, color=GREY, linewidths=0, label="random steps")
+    rows = doubts_about(spaces, examples.astype(np.float64), walks).rows
+    ax.scatter(*walks.visited.T, s=1, color=GREY, linewidths=0, label="random steps")
     ax.scatter(*examples.T, s=5, color=NEW, linewidths=0, label="examples")
     ax.scatter(*examples[rows].T, s=12, facecolors="none", edgecolors=OLD, linewidths=0.6, label="left out")
     furnish(ax, PLANE, "wrong examples are left out")
