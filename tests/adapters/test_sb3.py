@@ -146,7 +146,10 @@ def test_the_reward_is_told_where_episodes_began(monkeypatch):
     assert abreast == 2
     extend(buffer, 20, ends=(3,))
     buffer.learn()
-    assert told[1][0] is None  # only the first update needs to know
+    np.testing.assert_array_equal(told[1][0], buffer.observations[[30, 30], [0, 1]][:, [1, 3]])
+    extend(buffer, 20)
+    buffer.learn()
+    assert told[2][0] is None  # no episode began
 
 
 def test_buffers_of_earlier_versions_go_on():
