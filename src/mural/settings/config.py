@@ -99,8 +99,8 @@ class RunConfig:
     num_examples: PositiveInt = 150
     """How many examples a task makes, if it makes its own."""
     keep_ordinary: bool = False
-    """Learn from examples of yours that look like states that random actions come to, too. False: where they are at
-    most a third of all, they are left out, with a warning that names them."""
+    """Learn from examples of yours that look like states that random actions come to, too. False: where they are a
+    few, and more likely mistakes than luck, they are left out, with a warning that names them."""
     classifier_keys: tuple[str, ...] | None = None
     """Entries of a Dict observation that the classifier sees. None: the task decides, or all."""
     classifier_slice: str | None = None
