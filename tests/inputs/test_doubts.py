@@ -153,9 +153,15 @@ def test_few_examples_and_goals_that_differ_leave_none_out() -> None:
     places = rng.uniform(-1, 1, 150)
     examples = np.stack([places + rng.uniform(-0.05, 0.05, 150), places], axis=1)
     assert 2 <= len(ordinary_rows(examples, visited)) <= 50
-    found = doubts_about(spaces, examples, Walks(visited[::51], visited, True))
-    assert "Where goals differ" in found.texts[-1]
-    assert not len(found.rows)
+    for wrong_ones in (0, 8):  # which would hide that two numbers go together
+        examples[:wrong_ones] = visited[rng.integers(0, len(visited), wrong_ones)]
+        found = doubts_about(spaces, examples, Walks(visited[::51], visited, True))
+        assert "Where goals differ" in found.texts[-1]
+        assert not len(found.rows)
+
+
+def test_states_that_never_change_are_nothing_to_look_at() -> None:
+    assert len(ordinary_rows(np.ones((30, 2)), np.ones((100, 2)))) == 0
 
 
 def test_without_a_check_nothing_is_left_out_and_the_settings_say_so() -> None:

@@ -105,7 +105,7 @@ def test_frames_of_a_few_episodes_are_few_examples():
 def test_what_tells_much_alone_stays_as_it_is():
     """Among the examples the two go together, but each has a place that it can be known by."""
     goals = np.concatenate([EXAMPLES[:, 2:] * 0.05, EXAMPLES[:, 2:] * 0.05], axis=1) + np.float32(0.9)
-    visits = VISITS * np.float32([1, 1, 1, 1])
+    visits = VISITS.copy()
     visits[:, 2:] = walk(9)[:, :2]
     assert not relations(visits, goals, np.zeros(4, bool))[1].any()
 
@@ -123,11 +123,13 @@ def test_values_that_differ_by_more_than_one():
 
 
 def test_many_numbers_by_luck():
-    """A few examples of 25 numbers, of which each says little alone."""
+    """A few examples of 25 numbers: of 300 pairs none goes together, though some have a correlation of a half."""
     for seed in range(20):
-        rng = np.random.default_rng(seed)
-        visits, examples = rng.normal(size=(300, 25)) * 1.2, rng.normal(size=(20, 25))
-        assert not related(visits, examples, np.zeros(25, bool))[1].any()
+        examples = np.random.default_rng(seed).normal(size=(20, 25))
+        together, _ = regressions(examples, np.cov(examples.T), np.zeros(25, bool))
+        assert not together[~np.eye(25, dtype=bool)].any()
+    flags = np.random.default_rng(0).integers(0, 2, (150, 1)) * np.ones((1, 2))
+    assert not regressions(flags, np.cov(flags.T), np.zeros(2, bool))[0].any()  # two values are no line
 
 
 def test_a_number_that_is_observed_twice_is_not_measured_from_itself():
@@ -156,6 +158,9 @@ def test_what_is_only_ever_as_episodes_began_is_given():
     assert which(unmoved, unmoved, unmoved[:: N // EPISODES]) == [False, False, False, True]
     flag = np.where(np.arange(N)[:, None] % 100 < 70, [[1, 1, 1, 0]], 1.0) * VISITS[:, [0, 1, 2, 2]] ** 0
     assert which(flag, flag, flag[:: N // EPISODES])[3] is False  # set within episodes, once in each
+    grid = np.random.default_rng(0).integers(0, 4, (N, 1)) * np.float32([[1, 1]])
+    assert which(grid, grid, grid[::50]) == [False, False]  # every value is also one that some episode began with
+    assert which(VISITS, VISITS[:1], starts) == [False] * 4
     turns = np.stack([walk(3), walk(4)], axis=1).reshape(-1, 4)
     assert which(turns, turns, np.concatenate([turns[::200], turns[1::200]]), 2) == [False, False, True, True]
 

@@ -93,7 +93,8 @@ def _reason_to_keep(
         return "many"
     if len(states) < SURE:
         return "sparse"
-    if related(visited, states, given(visited, visited, started))[1].any():
+    others = np.delete(states, ordinary, axis=0)
+    if related(visited, others, given(visited, visited, started))[1].any():
         return "goals"
     return None if whole else "slow"
 
@@ -108,6 +109,8 @@ def ordinary_rows(states: States, visited: States) -> NDArray[np.int64]:
         return np.zeros(0, np.int64)
     spread = np.concatenate([states, visited]).std(axis=0)
     moving = spread > 0
+    if not moving.any():
+        return np.zeros(0, np.int64)
     examples, visits = (x[:, moving] / spread[moving] for x in (states, visited))
     # An example's nearest among the examples is itself: one more.
     fellows, others = max(1, round(NEARBY * len(states))) + 1, max(1, round(NEARBY * len(visits)))

@@ -228,9 +228,10 @@ def measure(
         partner, slope = related(np.asarray(recent), np.asarray(examples), fixed)
         before = before._replace(partner=jnp.asarray(partner), slope=jnp.asarray(slope, jnp.float32))
     if before.slope.any():
-        states, recent, starts, examples = (
-            measured_from(x, before.partner, before.slope) if len(x) else x for x in (states, recent, starts, examples)
-        )
+        states, recent, examples = (measured_from(x, before.partner, before.slope) for x in (states, recent, examples))
+        if len(starts):  # in NumPy, as each number of them would be compiled anew
+            begun = measured_from(np.asarray(starts), np.asarray(before.partner), np.asarray(before.slope))
+            starts = jnp.asarray(begun)
     if before.width == 0 and measured:
         before = before._replace(aside=set_aside(starts, recent, examples, abreast))
     if before.aside.any():

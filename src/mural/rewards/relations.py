@@ -12,7 +12,8 @@ through, however slow it is.
 
 from __future__ import annotations
 
-import jax
+from typing import TypeVar
+
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ FEWEST = 10  # examples and visits: of fewer nothing is concluded
 MOST = 256  # numbers of a state: of more (pixels) no pairs are looked at
 WEAK = 0.5  # relevance below which a number says little by itself
 SURE = 5.0  # deviations from chance (of Fisher's z), from which on two numbers of the examples go together
-ALIKE = 0.05  # of a number's deviation: examples that differ by less are one, when it comes to chance
+ALIKE = 0.05  # of a number's deviation: values that differ by less are one, when it comes to chance
 TELLING = 0.9  # relevance of their difference, from which on it is looked at instead
 PRECISION = 1e-5  # of a number's size: what varies less is rounding
 DISTINCT = 0.1  # of a number's common spread: a difference that varies less is none, but one number observed twice
@@ -33,11 +34,15 @@ def given(states: Floats, recent: Floats, starts: Floats, abreast: int = 1) -> F
     """Which numbers [d] differ among visited states [n, d], but in recent ones are only as episodes began.
 
     `starts` [k, d] are the states in which the recent episodes began; the first of the recent states, one for each
-    environment, may belong to episodes that began earlier.
+    environment, may belong to episodes that began earlier. Nor does such a number change more often than episodes
+    begin: on a grid, where all values are also starts, that tells.
     """
+    if len(recent) <= abreast:
+        return np.zeros(recent.shape[1], bool)
     begun = np.concatenate([starts.reshape(-1, recent.shape[1]), recent[:abreast]])
     as_begun = np.array([np.isin(column, known).all() for column, known in zip(recent.T, begun.T, strict=True)], bool)
-    return as_begun & (states != states[:1]).any(axis=0)
+    seldom = (recent[abreast:] != recent[:-abreast]).sum(axis=0) <= len(starts)
+    return as_begun & seldom & (states != states[:1]).any(axis=0)
 
 
 def related(visits: Floats, examples: Floats, fixed: Flags) -> tuple[NDArray[np.int32], Floats]:
@@ -84,23 +89,26 @@ def regressions(examples: Floats, own: Floats, fixed: Flags) -> tuple[Flags, Flo
     alive = deviation > PRECISION * np.abs(examples).max(axis=0)
     size = np.where(alive, deviation, 1.0)
     count = np.array([distinct_values(column) for column in (examples / (ALIKE * size)).T])
-    chance = np.tanh(SURE / np.sqrt(np.maximum(np.minimum(count[:, None], count[None]) - 3.0, 1e-3)))
+    fewer = np.minimum(count[:, None], count[None])
+    chance = np.tanh(SURE / np.sqrt(np.maximum(fewer - 3.0, 1.0)))
     correlation = np.where(alive[:, None] & alive[None], own / (size[:, None] * size[None]), 0.0)
-    together = np.abs(correlation) >= chance
+    together = (fewer > 3) & (np.abs(correlation) >= chance)
     rho = np.where(together, correlation, 1.0)
     goal = fixed.astype(int)[:, None] - fixed.astype(int)[None]  # 1: i is given and j is not; −1: j is
     return together, np.sign(rho) * np.abs(rho) ** -goal * (size[:, None] / size[None])
 
 
 def distinct_values(values: Floats) -> int:
-    """How many of the values [m] are more than 1 from the one before: frames of a few episodes are few examples."""
+    """How many groups the values [m] make, each no wider than 1: frames of a few episodes are few examples."""
     rising, at, count = np.sort(values), 0, 0
     while at < len(rising):
         at, count = int(np.searchsorted(rising, rising[at] + 1, side="right")), count + 1
     return count
 
 
-@jax.jit
-def measured_from(states: Array, partner: Array, slope: Array) -> Array:
+Rows = TypeVar("Rows", Array, NDArray[np.float32])
+
+
+def measured_from(states: Rows, partner: Rows, slope: Rows) -> Rows:
     """States [n, d] with each number less β times its partner."""
     return states - slope[None] * states[:, partner]
