@@ -8,6 +8,7 @@ from jax import Array
 
 from mural.nml import mlp
 from mural.nml.mlp import Layer
+from mural.nml.products import dot_t, rounds, t_dot
 
 SMALL = 2**17  # activations that are transposed on the fly as fast as beforehand
 
@@ -30,7 +31,9 @@ def _in_memory(x: Array) -> Array:
 
 def _gradient(a: Array, error: Array) -> Layer:
     """Of the layer, for its input and the error at its output."""
-    if error.shape[1] < a.shape[1]:
+    if rounds(a, error):
+        w = t_dot(a, error)
+    elif error.shape[1] < a.shape[1]:
         error_t = _in_memory(_in_memory(error).T)
         w = _in_memory(error_t @ a).T
     elif a.size > SMALL:
@@ -46,7 +49,7 @@ def _affine_forward(a: Array, layer: Layer) -> tuple[Array, tuple[Array, Layer]]
 
 def _affine_backward(seen: tuple[Array, Layer], error: Array) -> tuple[Array, Layer]:
     a, layer = seen
-    return error @ layer.w.T, _gradient(a, error)
+    return dot_t(error, layer.w), _gradient(a, error)
 
 
 affine.defvjp(_affine_forward, _affine_backward)

@@ -22,6 +22,7 @@ from jax import Array
 
 from mural.nml import mlp
 from mural.nml.mlp import Params
+from mural.nml.products import dot, dot_t
 from mural.nml.weights import Data, Weights
 
 
@@ -95,8 +96,8 @@ def data_gradient(a: Array, activations: Array, errors: Array, weights: Array) -
             found = jnp.einsum("qpi,qoi->qpo", a, of_w)
         found = found + (weights @ errors)[:, None]
     else:
-        similarity = (a.reshape(-1, fan_in) @ activations.T + 1).reshape(q, asked, n) * weights[:, None]
-        found = similarity.reshape(-1, n) @ errors
+        similarity = (dot_t(a.reshape(-1, fan_in), activations) + 1).reshape(q, asked, n) * weights[:, None]
+        found = dot(similarity.reshape(-1, n), errors)
     return found.reshape(q, labels, points, fan_out)
 
 

@@ -15,6 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from mural.nml.products import dot, dot_t
+
 
 class Layer(NamedTuple):
     """One affine map z = a W + b."""
@@ -43,7 +45,7 @@ def init(sizes: Sequence[int], *, key: Array, dtype: jnp.dtype | type = jnp.floa
 
 def affine(a: Array, layer: Layer) -> Array:
     """z = a W + b for activations of any leading shape."""
-    z = a @ layer.w
+    z = dot(a, layer.w)
     return z + jnp.broadcast_to(layer.b, z.shape)
 
 
@@ -66,7 +68,7 @@ def backward(params: Params, activations: tuple[Array, ...], output_error: Array
     """The errors δ_l = ∂ℓ/∂z_l of every layer, given δ of the last: δ_{l−1} = (δ_l W_lᵀ) ⊙ [a_{l−1} > 0]."""
     errors = [output_error]
     for layer, a in zip(params[:0:-1], activations[:0:-1], strict=True):
-        errors.append((errors[-1] @ layer.w.T) * (a > 0))
+        errors.append(dot_t(errors[-1], layer.w) * (a > 0))
     return tuple(reversed(errors))
 
 

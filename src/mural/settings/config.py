@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from mural.agent.replay import Terminations
 from mural.agent.sac import SAC
 from mural.limits import BELOW_ONE, FINITE, NotNegativeFloat, NotNegativeInt, PositiveInt, Seed, Share, broken
+from mural.nml.products import Precision
 from mural.rewards import Method, Term, find_method
 from mural.rewards.methods.oracle import Reported
 from mural.rewards.metric import Units
@@ -54,6 +55,10 @@ class Loop:
     """What follows when the environment terminates an episode. absorb: the last reward goes on for ever. stop: no more
     reward. bootstrap: as at a time limit, the critic estimates what would have followed. auto: absorb if the reward is
     learned, stop if it is the environment's own."""
+    precision: Precision = "float32"
+    """How exactly layers of 48 and wider multiply. bfloat16 rounds the factors to three digits and adds up in single
+    precision: about twice as fast for networks of 512 and wider where the processor has instructions for it (AVX-512
+    BF16, AMX, GPUs), slower elsewhere."""
     held_out: Annotated[float, BELOW_ONE] = 0.1
     """Share of your examples that is not learned from: it measures how well the classifier is calibrated."""
 

@@ -22,6 +22,7 @@ from mural.agent.replay import COLUMNS, Rows
 from mural.agent.sac import SACState
 from mural.inputs.world import World, require
 from mural.nml.mlp import Params
+from mural.nml.products import precision
 from mural.rewards import Experience, NotOfStatesError, find_method, total
 from mural.rewards.base import STATES, Recent
 from mural.settings.config import ConfigError, RunConfig, epoch_steps
@@ -123,21 +124,22 @@ class Run:
         self.collector.restart(seeds(self.config.seed, self.epoch, 2, count=len(self.world.envs)))
         self.timing = dict.fromkeys(("learn", "label", "collect", "update", "evaluate"), 0.0)
         row: Row = {"step": self.step + self.epoch_steps, "epoch": self.epoch + 1}
-        try:
-            if self.epoch < self.random_epochs:
-                self._explore(random_actions(self._noise(rng)), progress)
-            else:
-                if self.epoch == self.random_epochs and self.sac.scale_inputs:
-                    self.agent = self.agent._replace(view=first_view(self.world, self.recent))
-                row |= self._learn_reward(key_learn)
-                row |= self._epoch(rng, key_plan, key_updates, progress)
-            row |= self._episodes() | self._found()
-            self.epoch += 1
-            row |= {"replay/size": self._size(), **self.diagnostics.coverage()}
-            if self.learned and (self.epoch % self.config.watch.eval_every == 0 or self.step >= self.config.steps):
-                row |= self._timed("evaluate", self.evaluate)
-        except PolicyFailure as error:
-            raise DivergenceError(f"epoch {row['epoch']}: {error}. {ADVICE}", row) from error
+        with precision(self.config.loop.precision):
+            try:
+                if self.epoch < self.random_epochs:
+                    self._explore(random_actions(self._noise(rng)), progress)
+                else:
+                    if self.epoch == self.random_epochs and self.sac.scale_inputs:
+                        self.agent = self.agent._replace(view=first_view(self.world, self.recent))
+                    row |= self._learn_reward(key_learn)
+                    row |= self._epoch(rng, key_plan, key_updates, progress)
+                row |= self._episodes() | self._found()
+                self.epoch += 1
+                row |= {"replay/size": self._size(), **self.diagnostics.coverage()}
+                if self.learned and (self.epoch % self.config.watch.eval_every == 0 or self.step >= self.config.steps):
+                    row |= self._timed("evaluate", self.evaluate)
+            except PolicyFailure as error:
+                raise DivergenceError(f"epoch {row['epoch']}: {error}. {ADVICE}", row) from error
         row |= self.diagnostics.alarm(row)
         row = {name: value.item() if hasattr(value, "item") else value for name, value in row.items()}
         require_finite(row)
