@@ -164,6 +164,69 @@ def balanced(obs: Observation) -> bool:
     return bool(abs(obs["position"][0]) < 0.25 and obs["position"][1] > 0.995)
 
 
+def ball_in_cup() -> Env:
+    """A ball hangs on a string below a cup that moves; swing it up and catch it. 1000 steps."""
+    import shimmy
+
+    gymnasium.register_envs(shimmy)
+    return gymnasium.wrappers.TimeLimit(gymnasium.make("dm_control/ball_in_cup-catch-v0"), 1000)
+
+
+IN_CUP = np.array([0.0, 0.45])  # the ball's place measured from the cup's, when it lies in the middle of it
+
+
+def ball_in_cup_examples(n: int, seed: int) -> dict[str, np.ndarray]:
+    """The cup anywhere, the ball within 1.5 cm of its middle, both slow and moving together."""
+    cup, ball = uniform([-0.2, -0.2], [0.2, 0.2], n, seed), uniform([-0.015, -0.015], [0.015, 0.015], n, seed + 1)
+    speeds = uniform([-0.2, -0.2], [0.2, 0.2], n, seed + 2)
+    return {"position": np.hstack([cup, cup + IN_CUP + ball]), "velocity": np.hstack([speeds, speeds])}
+
+
+def caught(obs: Observation) -> bool:
+    """What dm_control's reward asks for: the ball within 2.5 cm of the cup's middle along each axis."""
+    return bool(np.max(np.abs(obs["position"][2:] - obs["position"][:2] - IN_CUP)) < 0.025)
+
+
+# By a formula, for a vehicle that can break.
+def lunar_lander() -> Env:
+    """Land between two flags. An episode ends where the lander crashes, leaves the picture or comes to rest."""
+    return gymnasium.make("LunarLanderContinuous-v3")
+
+
+def lunar_lander_examples(n: int, seed: int) -> np.ndarray:
+    """Both legs on the ground between the flags, upright, nearly still."""
+    states = uniform([-0.15, -0.01, -0.02, -0.02, -0.05, -0.02], [0.15, 0.01, 0.02, 0.02, 0.05, 0.02], n, seed)
+    return np.hstack([states, np.ones((n, 2))])
+
+
+def landed(obs: Observation) -> bool:
+    """Between the flags, on both legs, still."""
+    return bool(abs(obs[0]) < 0.2 and np.all(obs[6:] > 0.5) and np.max(np.abs(obs[2:4])) < 0.05)
+
+
+# By setting the simulator's state; the arm is anywhere.
+def pusher() -> Env:
+    """An arm of seven joints pushes a cylinder to a place on a table. 100 steps."""
+    return gymnasium.make("Pusher-v5")
+
+
+def pusher_examples(n: int, seed: int) -> np.ndarray:
+    """The cylinder within 2 cm of its goal along each axis, and the arm wherever a few random steps leave it."""
+    env, rng = pusher(), np.random.default_rng(seed)
+    arm: Any = env.unwrapped
+    rows = []
+    for i in range(n):
+        env.reset(seed=seed + i)
+        action = rng.uniform(-2, 2, 7)
+        for _ in range(int(rng.integers(5, 100))):
+            env.step(np.clip(action + rng.normal(0, 0.5, 7), -2, 2).astype(np.float32))
+        place = np.concatenate([arm.data.qpos[:7], rng.uniform(-0.02, 0.02, 2), [0.0, 0.0]])
+        arm.set_state(place, np.concatenate([arm.data.qvel[:7] * rng.uniform(), np.zeros(4)]))
+        rows.append(arm._get_obs())
+    env.close()
+    return np.array(rows)
+
+
 @dataclass(frozen=True)
 class Case:
     """An environment, how its examples are made, what counts as success, and how long to train."""
@@ -183,6 +246,9 @@ CASES = {
         partial(point_maze, anywhere=True), partial(point_maze_examples, anywhere=True), arrived, 60_000
     ),
     "cart-pole": Case(cart_pole, cart_pole_examples, balanced, 50_000),
+    "ball-in-cup": Case(ball_in_cup, ball_in_cup_examples, caught, 50_000),
+    "lunar-lander": Case(lunar_lander, lunar_lander_examples, landed, 60_000),
+    "pusher": Case(pusher, pusher_examples, lambda obs: bool(np.hypot(*(obs[17:19] - obs[20:22])) < 0.05), 60_000),
     "adroit-door": Case(door, door_examples, lambda obs: obs[28] >= 1.35, 60_000),
 }
 

@@ -219,6 +219,9 @@ class Agent:
             if getattr(agent.config, name) != getattr(before, name):
                 raise ConfigError(f"{name} cannot change when a run goes on: start a new run with it")
         agent.folder = None if best else folder
+        if best:  # nothing more is recorded, so nothing is kept
+            watch = dataclasses.replace(agent.config.watch, keep_best=False)
+            agent.config = dataclasses.replace(agent.config, watch=watch)
         held_out = folder.held_out()
         try:
             known = np.zeros((0, 0), np.float32) if held_out is None else held_out

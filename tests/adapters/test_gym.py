@@ -40,6 +40,19 @@ def test_it_pays_the_learned_reward():
     assert info["env_reward"] == pytest.approx(-info["distance"])
 
 
+def test_actions_may_be_of_any_kind():
+    class Steered(gymnasium.ActionWrapper):
+        action_space = gymnasium.spaces.Discrete(4)
+
+        def action(self, action):
+            return np.array([[1, 0], [-1, 0], [0, 1], [0, -1]], np.float32)[action]
+
+    env = wrapped(Steered(small.Field()), every=10)
+    env.reset(seed=0)
+    rewards = [env.step(env.action_space.sample())[1] for _ in range(12)]
+    assert rewards[-1] != 0
+
+
 def test_it_tells_the_reward_where_episodes_began(monkeypatch):
     env, told = wrapped(every=30), []
     learn = env.learned_reward.update

@@ -164,6 +164,26 @@ def test_states_that_never_change_are_nothing_to_look_at() -> None:
     assert len(ordinary_rows(np.ones((30, 2)), np.ones((100, 2)))) == 0
 
 
+@pytest.mark.filterwarnings("ignore:.*repeat others")
+def test_a_wrong_example_at_the_start_does_not_keep_the_other_wrong_ones_in() -> None:
+    """All episodes of the maze begin at one place. Recordings often hold their first state."""
+    env = make_env("zigzag-maze")
+    spaces = Spaces.of(env)
+    walks = explore(env, spaces)
+    for others in (np.arange(60, 90), np.zeros(0, int)):
+        spoilt = right(env)
+        spoilt[others] = wrong(env, len(others)) if len(others) else spoilt[others]
+        spoilt[0] = env.reset(seed=0)[0]
+        found = doubts_about(spaces, spoilt.astype(np.float64), walks)
+        assert set(found.rows) == {0, *others}
+        assert "Training leaves them out" in found.texts[-1]
+    early = right(env)
+    early[:] = env.reset(seed=0)[0]
+    found = doubts_about(spaces, early.astype(np.float64), walks)
+    assert "is the task done at the start" in found.texts[-1]
+    assert not len(found.rows)
+
+
 def test_without_a_check_nothing_is_left_out_and_the_settings_say_so() -> None:
     spoilt = right(make_env("zigzag-maze"))
     spoilt[:20] = wrong(make_env("zigzag-maze"), 20)

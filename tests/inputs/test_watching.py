@@ -43,6 +43,13 @@ def test_ice_hides_motion_and_sand_does_not():
     assert not hides(Sledge(friction=0.7))  # after a few steps
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_counter_among_the_numbers_hides_nothing():
+    """It changes by the same in every step, which is no change to be told."""
+    limited = gymnasium.wrappers.TimeLimit(Sledge(), 60)
+    assert hides(gymnasium.wrappers.TimeAwareObservation(limited, flatten=True, normalize_time=False))
+
+
 def test_a_few_numbers_that_roll_on_are_not_enough():
     """A ball that was hit rolls on; the hand that hit it is what is steered."""
 

@@ -52,7 +52,9 @@ def test_leading_axes_are_kept_and_narrow_products_are_exact(factors):
     with products.precision("bfloat16"):
         stacked = products.dot(a.reshape(8, -1, WIDE), b)
         np.testing.assert_allclose(stacked.reshape(len(a), -1), products.dot(a, b), atol=1e-5)
-        for few, narrow in [(a, b[:, : WIDE - 1]), (a[: WIDE - 1], b), (a[:, : WIDE - 1], b[: WIDE - 1])]:
+        for few in (1, 7, WIDE - 1):  # what is asked about one row does not depend on the others
+            np.testing.assert_allclose(products.dot(a[:few], b), products.dot(a, b)[:few], atol=1e-5)
+        for few, narrow in [(a, b[:, : WIDE - 1]), (a[:, : WIDE - 1], b[: WIDE - 1])]:
             np.testing.assert_allclose(products.dot(few, narrow), np.asarray(few, float) @ narrow, atol=1e-4)
 
 

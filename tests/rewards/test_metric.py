@@ -267,3 +267,27 @@ def test_metrics_of_earlier_files_have_no_memory():
     np.testing.assert_array_equal(read.first, 1)
     with pytest.raises(trees.StructureError, match=r"missing: metric\.first"):
         trees.restore({"metric": metrics.raw(3)}, old)
+
+
+@pytest.mark.parametrize("visits", [12, 60, 101, 400, 999])
+def test_few_visits_have_the_width_of_different_neighbours(visits):
+    """They are drawn with replacement, so each stands there many times; its copies are not its neighbours."""
+    states = np.random.default_rng(visits).uniform(0, 1, (visits, 2)).astype(np.float32)
+    drawn = states[np.random.default_rng(1).integers(0, visits, metrics.STATES)]
+    none = jnp.zeros((0, 2))
+    found = metrics.measure(
+        "spread", metrics.raw(2), jnp.asarray(drawn), jnp.asarray(states), none, none, visits=visits
+    )
+    x = states / drawn.std(axis=0)
+    expected = np.median(np.sort(cdist(x, x), axis=1)[:, min(10, visits - 1)])
+    assert float(found.width) == pytest.approx(expected, rel=0.15)
+
+
+def test_a_grid_is_one_after_few_visits_too():
+    cells = np.stack(np.meshgrid(np.arange(6), np.arange(6)), axis=-1).reshape(-1, 2).astype(np.float32)
+    states = cells[np.random.default_rng(0).integers(0, 36, 500)]
+    drawn = states[np.random.default_rng(1).integers(0, 500, metrics.STATES)]
+    none = jnp.zeros((0, 2))
+    found = metrics.measure("spread", metrics.raw(2), jnp.asarray(drawn), jnp.asarray(states), none, none, visits=500)
+    apart = float(1 / drawn[:, 0].std())
+    assert float(found.width) == pytest.approx(min(metrics.APART * apart, metrics.LEAST_WIDTH), rel=0.05)

@@ -154,7 +154,9 @@ def test_keep_best_is_a_setting(tmp_path):
     wanted = max(rows, key=lambda row: (score(row), row["step"]))["step"]
     best = mural.Agent.load(tmp_path / "run", env=small.Field(), best=True)
     assert best.steps == wanted
-    assert best.folder is None  # what it learns goes nowhere
+    assert best.folder is None
+    best.learn(60, progress=False)  # what it learns goes nowhere
+    assert RunFolder(tmp_path / "run").rows() == rows
     meta = json.loads(next((tmp_path / "run" / "best").glob("checkpoints/*/manifest.json")).read_text())["meta"]
     assert tuple(meta["score"]) == max(map(score, rows))
 

@@ -85,7 +85,12 @@ def test_rows_follow_each_other():
     np.testing.assert_array_equal(rows.xy, rows.next_obs)
     np.testing.assert_array_equal(rows.l2, rows.distance)
     assert not rows.terminated.any()
-    assert [e["length"] for e in both.episodes] == [15, 15, 15, 15, 10, 10]
+    assert [e.length for e in both.ended] == [15, 15, 15, 15, 10, 10]
+    assert [e.length for e in both.episodes] == [15, 15, 15, 15]  # whole ones
+    np.testing.assert_array_equal([e.obs for e in both.ended], rows.next_obs[rows.last])
+    both.restart([1, 2])
+    both.collect(5, act, cut=True)
+    assert [e.length for e in both.episodes] == [5, 5]  # there are no others
 
 
 def test_a_new_column_is_one_line(monkeypatch):

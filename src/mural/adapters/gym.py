@@ -24,7 +24,7 @@ class OutcomeRewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     Parameters
     ----------
-    env : any environment with a Box, or a Dict of Boxes, for observations.
+    env : any environment with a Box, or a Dict of Boxes, for observations; actions may be of any kind.
     reward : the `mural.OutcomeReward`.
     every : steps between two of its updates. Before the first, all rewards are 0.
     classifier_keys, classifier_slice : what the reward sees of an observation; None: what the task says, or all.
@@ -50,7 +50,7 @@ class OutcomeRewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
             raise ArgumentError(f"every is {every}; it must be at least one step")
         self.terminations, self.gamma = checked_endings(terminations, gamma)
         self.learned_reward, self.every = reward, every
-        self.spaces = Spaces.of(env, classifier_keys, classifier_slice)
+        self.spaces = Spaces.of(env, classifier_keys, classifier_slice, acts=False)
         require_width(reward, len(self.spaces.columns))
         self.report: dict[str, float] = {}
         """What the last update reported."""

@@ -19,6 +19,7 @@ FEW = 10  # fewer examples than this say little about what success is
 CLOSE = 0.01  # distance, in standard deviations per column, from which on two states count as the same
 NEARBY = 0.05  # share of the examples, and of the visits, that is the neighbourhood of an example
 SOME = 0.02  # share of the examples that must look ordinary before it is said; two of them at least
+AT_START = 0.5  # share of starts with an example beside them, from which on examples seem to lie at the start
 MOST = 1 / 3  # share of the examples that may look ordinary and be left out: more may be what success is like
 SURE = 20  # examples, of which some may be left out
 NAMED = 8  # so many rows or ranges of rows are named
@@ -72,12 +73,14 @@ def doubts_about(spaces: Spaces, states: States, walks: Walks) -> Doubts:
             "part of success; if it is none, leave it out with classifier_keys or classifier_slice"
         )
     near, ordinary = _look_like_starts(states, started, visited), ordinary_rows(states, visited)
-    if near >= 0.5:
+    others = np.delete(states, ordinary, axis=0)
+    few = near >= AT_START and len(others) and _look_like_starts(others, started, visited) < AT_START
+    if near >= AT_START and not few:
         texts.append(
             f"{near:.0%} of {len(started)} states in which episodes started are as close to a success example as "
             "to each other: is the task done at the start, or were the examples taken too early?"
         )
-    elif len(ordinary) >= max(2, SOME * len(states)):
+    elif few or len(ordinary) >= max(2, SOME * len(states)):  # few: without them no example lies at the start
         reason = _reason_to_keep(states, ordinary, started, visited, walks.whole)
         rows = rows if reason else ordinary
         verdict = VERDICTS[reason] if reason else LEFT_OUT

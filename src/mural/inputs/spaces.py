@@ -20,6 +20,7 @@ from mural.inputs.tables import TableError, by_name, named_table
 
 Floats = NDArray[np.float32]
 Env = gymnasium.Env[Any, Any]
+NO_ACTIONS = ActionBox(np.zeros(0), np.zeros(0))
 
 
 class StepError(MuralError, RuntimeError):
@@ -54,8 +55,9 @@ class Spaces:
         env: Env,
         classifier_keys: str | Sequence[str] | None = None,
         classifier_slice: Selection | None = None,
+        acts: bool = True,
     ) -> Spaces:
-        """The spaces of `env`, or a `SpaceError`.
+        """The spaces of `env`, or a `SpaceError`; without its actions where nobody `acts` through them.
 
         The classifier sees the Dict entries `classifier_keys`, in the order given; or the part `classifier_slice` of
         the flattened observation (a slice, a string like "0:3", or column numbers); or what the environment's own
@@ -76,7 +78,7 @@ class Spaces:
             np.concatenate([np.ravel(getattr(entry.space, side)).astype(np.float64) for entry in entries])
             for side in ("low", "high")
         )
-        return cls(entries, columns, low, high, action_box(env.action_space))
+        return cls(entries, columns, low, high, action_box(env.action_space) if acts else NO_ACTIONS)
 
     @property
     def obs_size(self) -> int:

@@ -114,4 +114,6 @@ def told(seen: Floats, changes: Floats) -> float:
     """How much of the changes [n, m] a linear function of the observations [n, o] knows, of the best known number."""
     inputs = np.concatenate([seen - seen.mean(axis=0), np.ones((len(seen), 1))], axis=1)
     known = inputs @ np.linalg.lstsq(inputs, changes, rcond=None)[0]
-    return float(np.max(1 - (changes - known).var(axis=0) / changes.var(axis=0)))
+    left, var = (changes - known).var(axis=0), changes.var(axis=0)
+    varies = var > 1e-12 * (changes**2).mean(axis=0)  # a counter always changes by the same
+    return float(np.max(1 - left[varies] / var[varies], initial=0.0))

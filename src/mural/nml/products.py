@@ -1,10 +1,10 @@
-"""Matrix products as exact as JAX is asked for, on a CPU too.
+"""Matrix products in bfloat16 on a CPU, where that is asked for.
 
-Inside `jax.default_matmul_precision("bfloat16")` a GPU or TPU rounds the factors of a product to bfloat16 (three
-digits) and adds up in single precision. XLA's CPU backend does not listen, although processors with AVX-512 BF16 or
-AMX multiply such numbers at twice the speed and more. These functions listen. They round only products that are wide
-on all sides, where the errors of many terms average out: states go into a network, and logits come out of it, in
-single precision.
+Processors with AVX-512 BF16 or AMX multiply numbers of three digits (bfloat16) at several times the speed of single
+precision. XLA's CPU backend never does so by itself. Inside `precision("bfloat16")` these functions round the factors
+of a product and add up in single precision, but only where both matrices are wide, as the errors of many terms average
+out: a few numbers that go into a network, and logits that come out of it, are multiplied in single precision. On other
+devices XLA multiplies as it is set, and nothing here changes that.
 """
 
 from __future__ import annotations
@@ -41,13 +41,12 @@ def t_dot(a: Array, b: Array) -> Array:
 
 
 def rounds(a: Array, b: Array) -> bool:
-    """Whether a product of a [..., k] and the matrix b is rounded here: asked for, not done by XLA, and worth it."""
+    """Whether a product of a [..., k] and the matrix b is rounded: asked for, on a CPU, and worth it.
+
+    How many rows `a` has does not matter: what a state is worth does not depend on how many are asked about at once.
+    """
     asked = jax.config.jax_default_matmul_precision  # type: ignore[attr-defined]
-    return (
-        asked == "bfloat16"
-        and jax.default_backend() == "cpu"
-        and min(a.size // a.shape[-1], a.shape[-1], *b.shape) >= WIDE
-    )
+    return asked == "bfloat16" and jax.default_backend() == "cpu" and min(a.shape[-1], *b.shape) >= WIDE
 
 
 def _flat(product: jax.custom_vjp[Array], a: Array, b: Array) -> Array:

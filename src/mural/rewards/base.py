@@ -84,6 +84,8 @@ class Experience:
     """λ by the data: the usual distance from a visited state to its tenth neighbour."""
     starts: Array = field(default_factory=lambda: jnp.zeros((0, 0)))
     """States [k, d] in which the episodes of `recent` began; none where that is not known."""
+    held: int | None = None
+    """Transitions that `sample` really draws from, where that is fewer than it stands for. None: `size`."""
 
     def sample(self, n: int, key: Array, *columns: str) -> tuple[Array, ...]:
         """These columns of n transitions."""

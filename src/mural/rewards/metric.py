@@ -38,6 +38,7 @@ from mural.rewards.relations import given, measured_from, related
 Units = Literal["spread", "raw"]
 
 STATES = 2048  # visited states that the metric is taken from
+ENOUGH = 1000  # visits, from which on drawing them with replacement makes no difference
 QUERIES = 512  # of them, those whose neighbours are looked for
 NEIGHBOUR = 10
 FLOOR = 0.1  # of the common spread: the least that a number is divided by
@@ -183,18 +184,36 @@ def next_distance(x: Array, points: Array) -> Array:
     return jnp.where(nearest < jnp.inf, nearest, jnp.nan)
 
 
-def come_back(states: Array) -> Array:
+def nearest(states: Array, neighbour: int, copies: Array | None = None) -> Array:
+    """Distance from each of the first states [n, d] to its `neighbour`-th nearest among the visits.
+
+    Where these are few, each was drawn several times, and this many `copies` are one visit.
+    """
+    if copies is None:
+        return neighbour_distance(states[:QUERIES], states, neighbour)
+    ranked = jnp.sort(distances(states[:QUERIES], states), axis=1)
+    rank = ((neighbour + 0.5) * copies).astype(jnp.int32)  # in the middle of that neighbour's copies
+    return ranked[:, jnp.minimum(rank, states.shape[0] - 1)]
+
+
+def come_back(states: Array, copies: Array | None = None) -> Array:
     """Share of the states [n, d] that are there at least three times more."""
-    return jnp.mean(neighbour_distance(states[:QUERIES], states, TWINS) < SAME)
+    return jnp.mean(nearest(states, TWINS, copies) < SAME)
 
 
 @partial(jax.jit, static_argnums=0)
 def refresh(
-    units: Units, before: Metric, states: Array, examples: Array, slow: Array, idle: Array | bool = False
+    units: Units,
+    before: Metric,
+    states: Array,
+    examples: Array,
+    slow: Array,
+    idle: Array | bool = False,
+    copies: Array | None = None,
 ) -> Metric:
     """The metric for visited states [n, d] and examples [m, d] (raw units: only its width); λ moves half of the way.
 
-    Numbers that are `idle` [d] do not count by being slow.
+    Numbers that are `idle` [d] do not count by being slow. `copies` of each visit are among the states; None: one.
     """
     known = before.width > 0
     first = jnp.where(known, before.first, apart(states, examples)[1] if examples.shape[0] else 1.0)
@@ -206,11 +225,11 @@ def refresh(
         moving, usually = jnp.where(idle, 0.0, slow), jnp.where(idle, 0.0, usual)
         centre, scale = spread(states, examples, moving, first, usually, most)
     x = (states - centre[None]) / scale[None]
-    found = jnp.median(neighbour_distance(x[:QUERIES], x, NEIGHBOUR))
+    found = jnp.median(nearest(x, NEIGHBOUR, copies))
     if measured:
         other = jnp.nanmedian(next_distance(x[:QUERIES], x))
         one = jnp.mean(distances(x[:QUERIES], x) < SAME)
-        grid = (found < SAME) & (other > 0) & (one < CROWD) & (come_back(x) > NEARLY_ALL)
+        grid = (found < SAME) & (other > 0) & (one < CROWD) & (come_back(x, copies) > NEARLY_ALL)
         found = jnp.where(grid, jnp.minimum(APART * other, LEAST_WIDTH), jnp.maximum(found, LEAST_WIDTH))
     else:
         found = jnp.where(found > 0, found, 1.0)
@@ -219,9 +238,16 @@ def refresh(
 
 
 def measure(
-    units: Units, before: Metric, states: Array, recent: Array, starts: Array, examples: Array, abreast: int = 1
+    units: Units,
+    before: Metric,
+    states: Array,
+    recent: Array,
+    starts: Array,
+    examples: Array,
+    abreast: int = 1,
+    visits: int = ENOUGH,
 ) -> Metric:
-    """The metric of an epoch, from visited states [n, d] at random, recent ones in their order, and their starts."""
+    """The metric of an epoch, from states [n, d] drawn of so many visits, recent ones in order, and their starts."""
     measured = units == "spread"
     fixed = given(np.asarray(states), np.asarray(recent), np.asarray(starts), abreast)
     if before.width == 0 and measured:
@@ -240,4 +266,5 @@ def measure(
     # What nobody can change, and says little, is no place to go through, however slow.
     little = apart(states, examples)[1] < RIGHT if len(examples) else jnp.zeros(fixed.shape, bool)
     idle = jnp.asarray(fixed) & (before.slope == 0) & little
-    return refresh(units, before, states, examples, slowness(recent, abreast), idle)
+    copies = jnp.float32(len(states) / visits) if visits < ENOUGH else None
+    return refresh(units, before, states, examples, slowness(recent, abreast), idle, copies)

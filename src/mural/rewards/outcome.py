@@ -132,7 +132,7 @@ class OutcomeReward:
 
         recent = Recent({STATES: jnp.asarray(rows)})
         experience = Experience(
-            self._memory.seen, draw, recent, missing, missing, abreast=abreast, starts=jnp.asarray(begun)
+            self._memory.seen, draw, recent, missing, missing, abreast=abreast, starts=jnp.asarray(begun), held=held
         )
         key = total.epoch_keys(self.seed, self.updates + 1)[0]  # a run's epoch 0 only collects
         self._parts, info = total.learn(self._terms, self._parts, self._problem, experience, self.units, key=key)

@@ -99,7 +99,10 @@ def learn(
     if any(term.part.scaled and STATES in term.part.learns_from for term in terms):
         visited = experience.states(metrics.STATES, jax.random.fold_in(key, METRIC_STREAM))
         recent, examples = experience.recent[STATES], jnp.asarray(problem.examples)
-        metric = metrics.measure(units, parts[METRIC], visited, recent, experience.starts, examples, experience.abreast)
+        held = experience.size if experience.held is None else experience.held
+        metric = metrics.measure(
+            units, parts[METRIC], visited, recent, experience.starts, examples, experience.abreast, held
+        )
         after[METRIC] = metric
         info[f"{METRIC}/width"] = metric.width
         if metric.aside.any():

@@ -27,7 +27,8 @@ class Loop:
     """How collecting, labelling and learning alternate."""
 
     epoch_steps: PositiveInt | None = None
-    """Environment steps per epoch; the reward learns once per epoch. None: at least 1000, in whole episodes."""
+    """Environment steps per epoch; the reward learns once per epoch. None: at least 1000, in whole episodes where that
+    takes at most 2000; else the last one is cut short."""
     random_steps: NotNegativeInt = 1000
     """Steps with random actions before learning starts; rounded up to whole epochs."""
     steps_per_call: PositiveInt = 50
@@ -47,8 +48,9 @@ class Loop:
     """Share of the old transitions in a batch that is drawn by the rank of the reward, high ones first: what is new or
     good is rare in the replay, and there the values have to be learned. 0: all are drawn uniformly."""
     rest: Share = 1.0
-    """The reward stays as it is while more than this share of late episodes ended in what it takes for success: what is
-    visited then is no longer failure. The agent then learns the less, the fewer fail. 1: both always learn."""
+    """While more than this share of the latest training episodes ends in what the classifier takes for success, the
+    reward stays as it is (what is visited then is no longer failure), and the agent makes the fewer updates, the fewer
+    episodes fail. 1: both always learn."""
     stale: bool = False
     """Never renew a reward: keep the one that a state was given when it was visited, as the released code does."""
     terminations: Literal["auto", "absorb", "stop", "bootstrap"] = "auto"
@@ -56,9 +58,10 @@ class Loop:
     reward. bootstrap: as at a time limit, the critic estimates what would have followed. auto: absorb if the reward is
     learned, stop if it is the environment's own."""
     precision: Precision = "float32"
-    """How exactly layers of 48 and wider multiply. bfloat16 rounds the factors to three digits and adds up in single
-    precision: about twice as fast for networks of 512 and wider where the processor has instructions for it (AVX-512
-    BF16, AMX, GPUs), slower elsewhere."""
+    """How exactly a CPU multiplies layers of 48 and wider. bfloat16 rounds the factors to three digits and adds up in
+    single precision: several times as fast for networks of 512 and wider where the processor has instructions for it
+    (AVX-512 BF16 or AMX, see /proc/cpuinfo), slower elsewhere. A GPU multiplies as JAX is set. An exported reward or
+    policy is computed in single precision."""
     held_out: Annotated[float, BELOW_ONE] = 0.1
     """Share of your examples that is not learned from: it measures how well the classifier is calibrated."""
 
@@ -162,7 +165,7 @@ def validate(config: RunConfig) -> RunConfig:
 def epoch_steps(config: RunConfig, horizon: int | None) -> int:
     """Steps per epoch: as set, or at least 1000 in whole episodes and whole calls.
 
-    Where that would take more than 2000, the last episode goes on in the next epoch.
+    Where that would take more than 2000, the last episode is cut short.
     """
     if config.loop.epoch_steps is not None:
         return config.loop.epoch_steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,16 @@ def reports(info: dict[str, Any], obs: Floats, columns: NDArray[np.int64]) -> di
     return told | {"xy": place}
 
 
+class Ending(NamedTuple):
+    """How an episode ended."""
+
+    obs: Floats  # [o] what was observed last
+    success: float
+    distance: float
+    length: float
+    cut: bool  # by the end of an epoch, not by the environment
+
+
 class Collector:
     """Environments in mid-episode. `restart` at an epoch's start makes what follows a function of its seeds alone."""
 
@@ -71,14 +81,19 @@ class Collector:
         self.obs = np.zeros((len(envs), spaces.obs_size), np.float32)
         self.before = self.obs.copy()
         self.step = np.zeros(len(envs), np.int32)
-        self.episodes: list[dict[str, float]] = []
+        self.ended: list[Ending] = []
         self.terminations = 0
 
     def restart(self, seed_of: Sequence[int]) -> None:
         """Begin a new episode everywhere."""
         for i, seed in enumerate(seed_of):
             self._reset(i, seed)
-        self.episodes = []
+        self.ended = []
+
+    @property
+    def episodes(self) -> list[Ending]:
+        """How the episodes since `restart` ended; those that were only cut short count if there are no others."""
+        return [one for one in self.ended if not one.cut] or self.ended
 
     def _reset(self, i: int, seed: int | None = None) -> None:
         try:
@@ -111,8 +126,8 @@ class Collector:
                 self.step[i] += 1
                 if ended or truncated or (cut and t == rows - 1):
                     block.last[t, i] = True
-                    ending = {"success": told["success"], "distance": told["distance"], "length": float(self.step[i])}
-                    self.episodes.append(ending)
+                    length, short = float(self.step[i]), not (ended or truncated)
+                    self.ended.append(Ending(after, told["success"], told["distance"], length, short))
                     if reset and not (cut and t == rows - 1):
                         self._reset(i)
         return block

@@ -40,7 +40,7 @@ class Player:
     def of(cls, run: Run) -> Player:
         """The current policy of a run."""
         world = run.world
-        return cls(run.config.task, world.envs[0], world.spaces, run.policy, run.config.seed, run.epoch_steps)
+        return cls(run.config.task, world.envs[0], world.spaces, run.policy, run.config.seed, run.longest)
 
     def starts(self, episodes: int) -> list[int]:
         """Seeds of the first episodes of an evaluation: those that a run of this seed is evaluated from."""

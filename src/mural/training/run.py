@@ -6,6 +6,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
@@ -99,6 +100,11 @@ class Run:
         return self.epoch * self.epoch_steps
 
     @property
+    def longest(self) -> int:
+        """Steps of an episode at most, in evaluations and films."""
+        return self.world.horizon or self.epoch_steps
+
+    @property
     def policy(self) -> NumpyPolicy:
         """The policy that is evaluated and exported; copied from the agent only when that has changed."""
         if self._policy is None or self._policy[0] is not self.agent:
@@ -124,7 +130,7 @@ class Run:
         self.collector.restart(seeds(self.config.seed, self.epoch, 2, count=len(self.world.envs)))
         self.timing = dict.fromkeys(("learn", "label", "collect", "update", "evaluate"), 0.0)
         row: Row = {"step": self.step + self.epoch_steps, "epoch": self.epoch + 1}
-        with precision(self.config.loop.precision):
+        with self._precision():
             try:
                 if self.epoch < self.random_epochs:
                     self._explore(random_actions(self._noise(rng)), progress)
@@ -254,14 +260,14 @@ class Run:
         """What the training episodes of this epoch ended with."""
         episodes = self.collector.episodes
         names = {"success": "train/success", "distance": "train/distance", "length": "train/length"}
-        row = {new: float(np.mean([e[old] for e in episodes])) for old, new in names.items() if episodes}
+        row = {new: float(np.mean([getattr(e, old) for e in episodes])) for old, new in names.items() if episodes}
         return {name: value for name, value in row.items() if not math.isnan(value)}
 
     def _found(self) -> Row:
         """Tell the agent how many episodes end in what the classifier takes for success: a mean that forgets."""
         if self.epoch < self.random_epochs:
             return {}
-        ends = np.concatenate([block.next_obs[block.last] for block in self.recent])[:, list(self.world.columns)]
+        ends = np.stack([one.obs for one in self.collector.episodes])[:, list(self.world.columns)]
         share = self.diagnostics.found(self.program.terms, self.parts, ends)
         if share is None:
             return {}
@@ -297,7 +303,7 @@ class Run:
         return evaluate(
             self.world.envs[0], self.world.spaces, self.policy,
             starts(self.config.seed, count), self.label if self.learned else None,
-            self.world.horizon or self.epoch_steps, self.collector.failures,
+            self.longest, self.collector.failures,
             self.config.loop.noise_correlation if sampled else None,
         )  # fmt: skip
 
@@ -305,7 +311,8 @@ class Run:
         """The current reward of transitions [n]."""
         terms = self.program.terms
         columns = compiled.columns(rows, self.program.seen, total.reads(terms))
-        return total.rewards(terms, self.parts, jax.tree.map(np.asarray, columns), len(rows.step))
+        with self._precision():
+            return total.rewards(terms, self.parts, jax.tree.map(np.asarray, columns), len(rows.step))
 
     @property
     def learns_reward(self) -> bool:
@@ -329,7 +336,12 @@ class Run:
                 )
             xy = np.pad(states[:, :2], ((0, 0), (0, 2 - min(states.shape[1], 2))))
         columns = {STATES: states} | ({} if xy is None else {"xy": xy})
-        return total.rewards(total.learned(self.program.terms), self.parts, columns, len(states))
+        with self._precision():
+            return total.rewards(total.learned(self.program.terms), self.parts, columns, len(states))
+
+    def _precision(self) -> AbstractContextManager[None]:
+        """Inside it, networks multiply as this run asks for, whoever asks the run."""
+        return precision(self.config.loop.precision)
 
     def _places_are_states(self) -> bool:
         """Whether info['xy'] has been what the classifier sees first, at all of the first steps."""

@@ -57,10 +57,10 @@ class NMLClassifier(NMLPart):
     counts: bool = True
     """Each point of D stands for replay size / negatives points, as CNML on all data asks. Off: one (paper)."""
     spare: bool = True
-    """Do not hold visited states against success that cannot be told from an example. Off: all of them (paper)."""
+    """Do not count visited states that cannot be told from an example as failures. Off: count all (paper)."""
     coreset: bool = True
-    """The replay states of D are chosen so that none that was visited is far from all of them, each with the number of
-    visits around it. Off: a random draw (paper)."""
+    """Choose the replay states of D so that every visited state has one of them nearby, each with the number of visits
+    around it. Off: a random draw (paper)."""
     reward: Worth = "surprise"
     """What a state is worth: p(success) (paper), log_odds: a tenth of log p/(1 − p), or surprise: three tenths of
     −log(1 − p). The last two do not saturate around the examples."""
