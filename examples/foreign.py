@@ -3,7 +3,8 @@
     python examples/foreign.py mountain-car --seed 0 --out runs/foreign
 
 No setting of the reward or the agent is touched, and no reward is used. `Judged` reports success to evaluations only.
-Point maze, hand and cart-pole need `pip install gymnasium-robotics 'shimmy[dm-control]'`.
+Point maze, hand, cart-pole and ball-in-cup need `pip install gymnasium-robotics 'shimmy[dm-control]'`, the lander
+`pip install 'gymnasium[box2d]'`.
 """
 
 from __future__ import annotations
@@ -204,29 +205,6 @@ def landed(obs: Observation) -> bool:
     return bool(abs(obs[0]) < 0.2 and np.all(obs[6:] > 0.5) and np.max(np.abs(obs[2:4])) < 0.05)
 
 
-# By setting the simulator's state; the arm is anywhere.
-def pusher() -> Env:
-    """An arm of seven joints pushes a cylinder to a place on a table. 100 steps."""
-    return gymnasium.make("Pusher-v5")
-
-
-def pusher_examples(n: int, seed: int) -> np.ndarray:
-    """The cylinder within 2 cm of its goal along each axis, and the arm wherever a few random steps leave it."""
-    env, rng = pusher(), np.random.default_rng(seed)
-    arm: Any = env.unwrapped
-    rows = []
-    for i in range(n):
-        env.reset(seed=seed + i)
-        action = rng.uniform(-2, 2, 7)
-        for _ in range(int(rng.integers(5, 100))):
-            env.step(np.clip(action + rng.normal(0, 0.5, 7), -2, 2).astype(np.float32))
-        place = np.concatenate([arm.data.qpos[:7], rng.uniform(-0.02, 0.02, 2), [0.0, 0.0]])
-        arm.set_state(place, np.concatenate([arm.data.qvel[:7] * rng.uniform(), np.zeros(4)]))
-        rows.append(arm._get_obs())
-    env.close()
-    return np.array(rows)
-
-
 @dataclass(frozen=True)
 class Case:
     """An environment, how its examples are made, what counts as success, and how long to train."""
@@ -248,7 +226,6 @@ CASES = {
     "cart-pole": Case(cart_pole, cart_pole_examples, balanced, 50_000),
     "ball-in-cup": Case(ball_in_cup, ball_in_cup_examples, caught, 50_000),
     "lunar-lander": Case(lunar_lander, lunar_lander_examples, landed, 60_000),
-    "pusher": Case(pusher, pusher_examples, lambda obs: bool(np.hypot(*(obs[17:19] - obs[20:22])) < 0.05), 60_000),
     "adroit-door": Case(door, door_examples, lambda obs: obs[28] >= 1.35, 60_000),
 }
 

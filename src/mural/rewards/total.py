@@ -43,7 +43,7 @@ NEWER = tuple(
 )  # what earlier files do not have: nothing is remembered then
 METRIC_STREAM = 2**30  # of the random numbers that the metric's states are drawn by
 SPECIAL = {PAIRS, POLICY}
-FEW = 64  # starts of episodes, at least, that are brought into the metric's units
+ROUND = 64  # starts of episodes are brought into the metric's units in a multiple of so many rows
 BLOCK = 512  # states per compiled call: one shape, and so the same bits, whoever asks
 REPORTED = frozenset({"env_reward", *(name for name, column in COLUMNS.items() if column.report)})
 
@@ -135,7 +135,7 @@ def scaled(metric: Metric, problem: Problem, experience: Experience) -> tuple[Pr
     there = dataclasses.replace(problem, examples=known(problem.examples), goal=goal)
     starts = experience.starts
     if len(starts):  # as many as a block has: each number of them would be compiled anew
-        rows = np.resize(np.asarray(starts), (-(-len(starts) // FEW) * FEW, starts.shape[1]))
+        rows = np.resize(np.asarray(starts), (-(-len(starts) // ROUND) * ROUND, starts.shape[1]))
         starts = jnp.asarray(np.asarray(_apply(metric, jnp.asarray(rows)))[: len(starts)])
     seen = dataclasses.replace(experience, draw=draw, recent=recent, pairs=pairs, width=metric.width, starts=starts)
     return there, seen
