@@ -63,12 +63,15 @@ def test_the_query_may_weigh_less_in_the_outer_loss():
         np.testing.assert_allclose(ours, by_the_book(params, 1, data, queries, WIDTH, 1.0, 0.5), rtol=1e-10)
 
 
-def test_every_query_on_a_batch_of_its_own():
+@pytest.mark.parametrize("asked", [2, 4], ids=["a pass for each batch", "a pass over D"])
+@pytest.mark.parametrize("always", [True, False])
+def test_every_query_on_a_batch_of_its_own(asked, always):
     """The answers are those of one query at a time, each with its own key; all of D needs no draw."""
     params, data, queries = problem()
     own = jax.jit(meta.own_log_likelihoods, static_argnums=0)
     ask = jax.jit(meta.log_likelihoods, static_argnums=0)
-    few, key = replace(FULL, adapt_points=4), jax.random.key(3)
+    few, key = replace(FULL, adapt_points=4, query_in_every_batch=always), jax.random.key(3)
+    queries = queries[:asked]
     found = own(few, params, data, queries, WIDTH, key=key)
     for one, query, k in zip(found, queries, jax.random.split(key, len(queries)), strict=True):
         np.testing.assert_allclose(one, ask(few, params, data, query[None], WIDTH, key=k)[0], rtol=1e-5)

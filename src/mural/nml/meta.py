@@ -23,7 +23,7 @@ from jax import Array
 from mural.nml import adaptation, closed_form, descent, mlp, proposals
 from mural.nml.descent import Fit
 from mural.nml.mlp import Params
-from mural.nml.weights import Data, FeatureMap, Weights, identity, query_weights, subset
+from mural.nml.weights import Data, FeatureMap, Weights, choose, identity, query_weights, subset
 
 OWN = 16  # queries with batches of their own that are put to the network at once
 ABREAST = 256  # queries with one batch: what is computed for them stays in the processor's cache
@@ -193,7 +193,7 @@ def log_likelihoods(
     key_batch, key_luck = jax.random.split(key)
     batch = subset(data, config.adapt_points, key=key_batch)
     k_query = inner_query_weights(config, queries.shape[0], batch, data, key=key_luck)
-    low, high = proposals.reach(data)
+    inside = reach_of(data)
     support = closed_form.support(params, batch)
 
     def some(asked: tuple[Array, Array]) -> Array:
@@ -201,7 +201,7 @@ def log_likelihoods(
         weights = query_weights(
             queries, batch, kernel_width=kernel_width, query_weight=weight, features=config.features
         )
-        queries = jnp.clip(queries, low[None, :], high[None, :])
+        queries = inside(queries)
         if config.steps == 1:
             return closed_form.log_likelihoods(params, support, queries, weights, config.step_size)
         logits = adaptation.adapted_logits(
@@ -210,6 +210,12 @@ def log_likelihoods(
         return jnp.diagonal(jax.nn.log_softmax(logits[:, :, 0]), axis1=1, axis2=2)
 
     return in_groups(some, (queries, k_query), ABREAST)
+
+
+def reach_of(data: Data) -> Callable[[Array], Array]:
+    """Takes queries [q, d] to the nearest points of the widened box of D."""
+    low, high = proposals.reach(data)
+    return lambda queries: jnp.clip(queries, low[None, :], high[None, :])
 
 
 def in_groups(function: Callable[[Any], Array], rows: Any, size: int) -> Array:
@@ -229,10 +235,35 @@ def in_groups(function: Callable[[Any], Array], rows: Any, size: int) -> Array:
 def own_log_likelihoods(
     config: MetaNML, params: Params, data: Data, queries: Array, kernel_width: Array | float, *, key: Array
 ) -> Array:
-    """log p_{θ_y}(y|x) [q, k] where every query adapts on a random batch of its own, as in the 2021 release."""
+    """log p_{θ_y}(y|x) [q, k] where every query adapts on a random batch of its own, as in the 2021 release.
 
-    def one(query: tuple[Array, Array]) -> Array:
+    Batches share the points of D. Where they have more points in all than D, the activations and errors of D are
+    computed once, and each query gives those outside its batch a weight of zero.
+    """
+    keys = jax.random.split(key, queries.shape[0])
+
+    def alone(query: tuple[Array, Array]) -> Array:
         x, k = query
         return log_likelihoods(config, params, data, x[None], kernel_width, key=k)[0]
 
-    return jax.lax.map(one, (queries, jax.random.split(key, queries.shape[0])), batch_size=OWN)
+    n = data.x.shape[0]
+    if config.steps > 1 or queries.shape[0] * (config.adapt_points or n) < n:
+        return jax.lax.map(alone, (queries, keys), batch_size=OWN)
+    support, inside = closed_form.support(params, data), reach_of(data)
+
+    def weigh(query: tuple[Array, Array]) -> Weights:
+        x, k = query
+        key_batch, key_luck = jax.random.split(k)
+        batch = subset(data, config.adapt_points, key=key_batch)
+        k_query = inner_query_weights(config, 1, batch, data, key=key_luck)
+        of_batch, own = query_weights(
+            x[None], batch, kernel_width=kernel_width, query_weight=k_query, features=config.features
+        )
+        kept = choose(data, config.adapt_points, key=key_batch)
+        return Weights(jnp.zeros(n, of_batch.dtype).at[kept].set(of_batch[0]), own[0])
+
+    def some(asked: tuple[Array, Array]) -> Array:
+        weights = jax.vmap(weigh)(asked)
+        return closed_form.log_likelihoods(params, support, inside(asked[0]), weights, config.step_size)
+
+    return in_groups(some, (queries, keys), ABREAST)

@@ -90,14 +90,21 @@ def query_weights(
     return normalise(log_k + jnp.log(data.represents)[None, :], log_query)
 
 
-def subset(data: Data, size: int | None, *, key: Array) -> Data:
-    """A random batch of D that still stands for all of it: each kept point represents n/size times as many."""
+def choose(data: Data, size: int | None, *, key: Array) -> Array:
+    """Which points are in a random batch of D: indices [size]."""
     n = data.x.shape[0]
     if size is None or size >= n:
-        return data
+        return jnp.arange(n)
     # Padding (represents = 0) is never drawn before real points: Gumbel top-k with −∞ for padding.
     score = jnp.where(data.represents > 0, jax.random.uniform(key, (n,)), -1.0)
-    _, kept = jax.lax.top_k(score, size)
+    return jax.lax.top_k(score, size)[1]
+
+
+def subset(data: Data, size: int | None, *, key: Array) -> Data:
+    """A random batch of D that still stands for all of it: each kept point represents n/size times as many."""
+    if size is None or size >= data.x.shape[0]:
+        return data
+    kept = choose(data, size, key=key)
     present = jnp.sum(data.represents > 0)
     scale = jnp.maximum(present / size, 1.0).astype(data.represents.dtype)
     return Data(data.x[kept], data.y[kept], data.represents[kept] * scale)
