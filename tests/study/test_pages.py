@@ -66,7 +66,7 @@ def test_the_page_says_what_the_files_say(checkout):
     assert "| 0.03 [0.00, 0.10] | 0 of 3 | never [never, never]" in vice
     assert "| mazes | 6 of 84 runs |" in text
     assert "Not yet run: cnml, vice-count" in "\n".join(rows)
-    assert "| zigzag-maze | mural (no-counts) | 0.50 [0.50, 0.50]" in section(text, "### ablations")
+    assert "| zigzag-maze | mural (no-counts) | 50 | 0.50 [0.50, 0.50]" in section(text, "### ablations")
 
 
 def test_what_did_not_hold_stands_there_with_its_reason(checkout):

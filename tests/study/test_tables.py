@@ -91,6 +91,7 @@ def test_outcomes_by_task_and_over_tasks(tmp_path):
     made, note = outcomes.outcomes(Where(tmp_path), partial=True)
     found = {(row["task"], row["method"]): row for row in made}
     assert found["zigzag-maze", "mural"]["solved"] == "2 of 3"
+    assert found["zigzag-maze", "mural"]["thousand steps run"] == "50"
     assert found["zigzag-maze", "mural"]["success (IQM)"].startswith("0.90 [0.8")
     assert found["zigzag-maze", "mural"]["thousand steps to 0.9"] == "20 [20, never]"
     assert found["zigzag-maze", "mural"]["minutes to 0.9"].startswith("2.0 ")

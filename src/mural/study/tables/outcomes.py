@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mural.study import statistics
@@ -25,11 +25,18 @@ def by_task(runs: Runs) -> Iterator[dict[str, Any]]:
             "task": group.task,
             "method": group.label,
             "runs": len(of),
+            "thousand steps run": between(run["steps"] / 1000 for run in of),
             "success (IQM)": statistics.iqm({group.task: scores}).text(),
             "solved": f"{sum(score >= 0.9 for score in scores)} of {len(scores)}",
             **times({group.task: of}),
             "P(mural is better)": better(runs, group.method, group.variant, (group.task,)),
         }
+
+
+def between(lengths: Iterable[float]) -> str:
+    """How long runs were: one number, or the shortest and the longest."""
+    ordered = sorted(lengths)
+    return " to ".join(dict.fromkeys(f"{length:.0f}" for length in (ordered[0], ordered[-1])))
 
 
 def over_tasks(runs: Runs) -> Iterator[dict[str, Any]]:
