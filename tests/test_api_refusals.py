@@ -11,6 +11,7 @@ from mural.inputs.selection import SpaceError
 from mural.inputs.world import TaskLacksError
 from mural.rewards import UnknownMethodError
 from mural.settings.config import ConfigError, RunConfig
+from mural.storage.folder import RunFolderError
 from mural.tasks import UnknownTaskError
 from tests.training import small
 
@@ -55,14 +56,18 @@ def test_other_refusals():
         mural.Agent(small.Field(), small.examples(), config=small.MURAL | {"loop.environments": 2})
 
 
-def test_what_the_environment_must_report():
+def test_what_the_environment_must_report(tmp_path):
     class Silent(small.Field):
         def step(self, action):
             return (*super().step(action)[:4], {})
 
-    agent = mural.Agent(Silent(), method="sac-distance", config=small.SETTINGS)
+    def agent(env):
+        return mural.Agent(env, method="sac-distance", config=small.SETTINGS, run_dir=tmp_path / "run")
+
     with pytest.raises(TaskLacksError, match=r"needs info\['distance'\]"):
-        agent.learn(60, progress=False)
+        agent(Silent()).learn(60, progress=False)
+    assert not (tmp_path / "run").exists()  # or the run put right would be told that there is one already
+    agent(small.Field()).learn(60, progress=False)
 
 
 def test_several_environments():
@@ -117,3 +122,38 @@ def test_selections_as_text(given, text):
 def test_masks_are_no_columns():
     with pytest.raises(SpaceError, match="list of columns"):
         as_text([True, False])
+
+
+def test_what_a_run_is_cannot_change_when_it_goes_on(tmp_path):
+    class Longer(small.Field):
+        horizon = 1030
+
+    free = small.SETTINGS | {"loop.epoch_steps": None, "loop.replay_size": 3000}
+    mural.Agent(small.Field(), method="sac", config=free, run_dir=tmp_path / "run").learn(60, progress=False)
+    for name, value in (("loop.epoch_steps", 120), ("loop.steps_per_call", 10), ("seed", 4)):
+        with pytest.raises(ConfigError, match=f"{name} cannot change when a run goes on"):
+            mural.Agent.load(tmp_path / "run", env=small.Field(), config={name: value})
+    with pytest.raises(ConfigError, match="give it the time limit that it had"):
+        mural.Agent.load(tmp_path / "run", env=Longer())
+
+
+def test_one_agent_is_not_saved_over_another(tmp_path):
+    def agent(examples):
+        return mural.Agent(small.Field(), examples, config=small.MURAL)
+
+    first = agent(small.examples())
+    first.learn(60, progress=False)
+    first.save(tmp_path / "saved")
+    first.save(tmp_path / "saved")
+    with pytest.raises(RunFolderError, match="other success examples"):
+        agent(small.examples() - 1.3).save(tmp_path / "saved")
+    with pytest.raises(RunFolderError, match="at step 60 already"):
+        agent(small.examples()).save(tmp_path / "saved")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("stop_at_success", 90.0), ("stop_at_success", -1.0), ("env_scale", np.inf)]
+)
+def test_numbers_that_could_never_work(name, value):
+    with pytest.raises(ConfigError, match=name):
+        mural.Agent("zigzag-maze", config={name: value})

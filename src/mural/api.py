@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,12 +18,14 @@ from mural.inputs import checks
 from mural.inputs import world as worlds
 from mural.inputs.selection import HOW_TO_WRITE, SpaceError
 from mural.inputs.spaces import Env
+from mural.inputs.world import TaskLacksError
 from mural.limits import whole
 from mural.rewards import find_method
 from mural.rewards.states import checked_states
 from mural.settings import presets
 from mural.settings.config import ConfigError, RunConfig, overlay, validate
 from mural.show.snapshots import Pictures
+from mural.storage import checkpoint
 from mural.storage.folder import HELD_OUT, RunFolder, RunFolderError
 from mural.training.callbacks import Display, KeepBest, Silent, StopAtSuccess, TerminationNotice, as_list
 from mural.training.export import export_policy, export_reward
@@ -35,7 +38,7 @@ from mural.typed import convert, table
 # What a run is: another value of these would make it another run.
 FIXED = (
     "task", "method", "preset", "seed", "examples", "num_examples", "keep_ordinary", "classifier_keys",
-    "classifier_slice",
+    "classifier_slice", "loop.epoch_steps", "loop.steps_per_call", "loop.environments",
 )  # fmt: skip
 
 
@@ -141,7 +144,8 @@ class Agent:
         if self.folder is None and self.config.watch.keep_best:
             raise ConfigError("watch.keep_best needs a folder to keep the best state in: pass run_dir")
         self.config = self.run.config = dataclasses.replace(self.config, steps=target)
-        if self.folder is not None and not self.folder.exists():
+        begins = self.folder is not None and not self.folder.exists()
+        if begins and self.folder is not None:
             self.folder.create(self.config, self.run.world.examples, self.run.world.held_out, self.run.found)
         if display is None:
             display = terminal() if progress else Silent()
@@ -152,7 +156,12 @@ class Agent:
             ours = [recorder, *ours, Pictures(recorder, display.say)]
             ours += [KeepBest(self.folder, display.say)] if self.config.watch.keep_best else []
             past = self.folder.rows
-        self.history = train(self.run, [*ours, StopAtSuccess(past), *heard], display)
+        try:
+            self.history = train(self.run, [*ours, StopAtSuccess(past), *heard], display)
+        except TaskLacksError:  # method and environment do not fit, as the first steps show
+            if begins and self.folder is not None:
+                self.folder.withdraw()  # or the same call, put right, would be told that a run is there already
+            raise
         return self
 
     def predict(
@@ -176,7 +185,7 @@ class Agent:
         return spaces.to_env(unit), rows if policy.motion else None
 
     def reward(self, states: ArrayLike | Mapping[str, Any]) -> NDArray[np.float32]:
-        """The learned reward [n] of states: what the classifier sees [n, d], or whole observations [n, o] or a dict."""
+        """The learned reward [n] of what the classifier sees [n, d], whole observations [n, o], or one of a Dict."""
         if not self.run.learned:
             raise NotLearnedError("there is no learned reward yet: call learn() first, for more than the random steps")
         if not self.run.learns_reward:
@@ -199,6 +208,10 @@ class Agent:
             folder.create(self.config, self.run.world.examples, self.run.world.held_out, self.run.found)
         elif dataclasses.replace(folder.config(), steps=self.config.steps) != self.config:
             raise RunFolderError(f"{path} holds a run with other settings; choose another folder")
+        elif not folder.keeps(self.run.world.examples, self.run.world.held_out):
+            raise RunFolderError(f"{path} holds a run with other success examples; choose another folder")
+        elif (later := max(checkpoint.listing(folder.path), default=0)) > self.run.step:
+            raise RunFolderError(f"{path} holds a run that is at step {later} already; choose another folder")
         folder.set_config(self.config)
         folder.save(self.run.step, self.run.epoch, self.run.groups(), self.config.watch.keep)
 
@@ -216,7 +229,7 @@ class Agent:
         before = folder.config()
         agent.config = overlay(before, table(config, "config"))
         for name in FIXED:
-            if getattr(agent.config, name) != getattr(before, name):
+            if operator.attrgetter(name)(agent.config) != operator.attrgetter(name)(before):
                 raise ConfigError(f"{name} cannot change when a run goes on: start a new run with it")
         agent.folder = None if best else folder
         if best:  # nothing more is recorded, so nothing is kept
@@ -236,6 +249,11 @@ class Agent:
             raise RunFolderError(f"{path} keeps no best state: train with watch.keep_best (`mural train --keep-best`)")
         if found is not None:
             agent.run.restore(int(found.meta["epoch"]), found.groups)
+            if agent.run.step != found.step:
+                raise ConfigError(
+                    f"epochs of this run had {found.step // agent.run.epoch} steps, and with this environment they "
+                    f"would have {agent.run.epoch_steps}: give it the time limit that it had"
+                )
         lost = f"{folder.path / HELD_OUT} is missing or damaged: the calibration is no longer measured"
         agent.notices = (*(() if found is None else found.skipped), *([lost] if held_out is None else []))
         for notice in agent.notices:

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from mural.errors import MuralError
+
+PLACE = (IsADirectoryError, NotADirectoryError, FileNotFoundError, FileExistsError, PermissionError)
+
+
+class UnwritableError(MuralError, OSError):
+    """No file can be written at this place."""
 
 
 @contextmanager
@@ -14,15 +22,32 @@ def replacing(path: Path) -> Iterator[Path]:
 
     The scratch file ends like `path`, as some writers choose the format by it.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    require_writable(path)
     scratch = path.with_name(f".part.{path.name}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         yield scratch
         _sync(scratch)
         os.replace(scratch, path)
         sync_folder(path.parent)
+    except PLACE as error:
+        if error.filename is None or Path(error.filename) not in (scratch, path, *path.parents):
+            raise
+        raise UnwritableError(f"{path} cannot be written ({error.strerror})") from error
     finally:
-        scratch.unlink(missing_ok=True)
+        with suppress(OSError):
+            scratch.unlink()
+
+
+def require_writable(path: Path) -> None:
+    """Raise an `UnwritableError` for what certainly cannot become a file, before work goes into its content."""
+    if path.is_dir():
+        raise UnwritableError(f"{path} is a folder: name a file in it")
+    home = next(part for part in (*path.parents, Path.cwd()) if part.exists())
+    if not home.is_dir():
+        raise UnwritableError(f"{path} cannot be written ({home} is a file)")
+    if not os.access(home, os.W_OK):
+        raise UnwritableError(f"{path} cannot be written (you may not write in {home})")
 
 
 def sync_folder(folder: Path) -> None:

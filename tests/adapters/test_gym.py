@@ -98,3 +98,8 @@ def test_errors_say_what_to_do():
         wrapped(gamma=1)
     with pytest.raises(StatesError, match="would be shown 1"):
         wrapped(classifier_slice="0:1")
+
+
+def test_examples_are_no_reward():
+    with pytest.raises(ArgumentError, match=r"reward is a ndarray; it must be a mural\.OutcomeReward"):
+        OutcomeRewardWrapper(small.Field(), small.examples())

@@ -278,3 +278,12 @@ def test_sbx_takes_the_same_buffer():
         )  # fmt: skip
         model.learn(80, callback=OutcomeCallback(every=20))
     assert model.replay_buffer.reward.updates == 2  # after step 51, when learning begins, and 20 later
+
+
+def test_what_is_forgotten_is_named():
+    with pytest.raises(ArgumentError, match=r"reward is None; .* mural\.OutcomeReward\(examples\)"):
+        OutcomeReplayBuffer(100, BOX, BOX)
+    with pytest.raises(ArgumentError, match="replay_buffer_class=OutcomeDictReplayBuffer"):
+        OutcomeReplayBuffer(100, gymnasium.spaces.Dict({"place": BOX}), BOX, reward=new_reward())
+    with pytest.raises(NotUpdatedError, match=r"callback=OutcomeCallback\(\)"):
+        filled().sample(8)

@@ -30,7 +30,8 @@ def home(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(home, capsys):
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_saves_and_says_how_to_go_on(home, capsys, sent):
     command = [sys.executable, "-c", "from mural.cli import main; main()", "train", "zigzag-maze", *TINY]
     command += ["--method", "sac"]
     lines = []
@@ -38,7 +39,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(home, capsys):
         for line in process.stdout:
             lines.append(line)
             if " 500/100000" in line:
-                process.send_signal(signal.SIGINT)
+                process.send_signal(sent)
     assert process.returncode == 130
     step = int(re.search(r"stopped at step (\d+); go on with `mural resume stopped`", lines[-1])[1])
     assert 500 <= step < 100_000

@@ -184,3 +184,20 @@ def test_keep_best_from_the_command_line(home, capsys):
     cli.main(["train", "zigzag-maze", *TINY, "--keep-best", "--out", "run"])
     assert json.loads(Path("run/config.json").read_text())["watch"]["keep_best"] is True
     assert "keeps no best state" in failing(capsys, "eval", "run", "--best").err  # nothing was evaluated yet
+
+
+def test_where_a_picture_cannot_be_drawn(home, capsys):
+    assert "q.xyz: a picture is a .png file" in failing(capsys, "examples", "zigzag-maze", "--picture", "q.xyz").err
+    Path("dir.png").mkdir()
+    assert "dir.png is a folder" in failing(capsys, "examples", "zigzag-maze", "--picture", "dir.png").err
+    cli.main(["train", "zigzag-maze", *TINY, "--out", "run"])
+    capsys.readouterr()
+    said = failing(capsys, "eval", "run", "--picture", "dir.png")
+    assert "dir.png is a folder" in said.err
+    assert said.out == ""  # before any episode
+
+
+def test_going_on_to_a_step_that_is_past(home, capsys):
+    cli.main(["train", "zigzag-maze", *TINY, "--out", "run"])
+    cli.main(["resume", "run", "--steps", "100"])
+    assert "run is at step 200 already, past --steps 100" in capsys.readouterr().out

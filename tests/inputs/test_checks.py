@@ -31,6 +31,8 @@ class Point(gymnasium.Env[Any, Any]):
             self.horizon = horizon
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        if self.fault == "old reset":
+            raise OSError("no seeds here")
         super().reset(seed=seed)
         self.at, self.steps = self.np_random.normal(size=2), 0
         return self._observe(), {}
@@ -40,7 +42,7 @@ class Point(gymnasium.Env[Any, Any]):
         self.at = self.at + 0.1 * np.asarray(action)
         if self.fault == "noise" and self.steps > 3:
             self.at = self.at + 1e-3 * np.random.default_rng().normal(size=2)
-        if self.fault == "raises" and self.steps == 30:
+        if self.steps == {"raises": 30, "raises at once": 1}.get(self.fault):
             raise OSError("the cable came off")
         truncated = self.steps >= getattr(self, "horizon", 10**9)
         return self._observe(), 0.0, self.fault == "ends" and self.steps == 20, truncated, {}
@@ -48,7 +50,7 @@ class Point(gymnasium.Env[Any, Any]):
     def _observe(self) -> Any:
         late = self.steps > 20
         obs = self.at.astype(np.float64 if self.fault == "type" else np.float32)
-        if self.fault == "nan" and late:
+        if (self.fault == "nan" and late) or (self.fault == "nan at once" and self.steps):
             obs[1] = np.nan
         if self.fault == "outside" and late:
             obs[1] = 150
@@ -79,6 +81,9 @@ def test_our_own_point_is_good_without_its_faults() -> None:
         ("nan", r"observation\[1\] is nan"),
         ("raises", "OSError after 29 random steps: the cable came off"),
         ("type", "astype"),
+        ("nan at once", r"observation\[1\] is nan"),
+        ("raises at once", "OSError after 0 random steps: the cable came off"),
+        ("old reset", r"reset\(seed=0\) raised OSError: no seeds here"),
     ],
 )
 def test_environments_that_cannot_be_trained_on(fault: str, why: str) -> None:
@@ -144,7 +149,12 @@ MOUNTAIN, MAZE, PENDULUM = "MountainCarContinuous-v0", "mural/ZigzagMaze-v0", "P
         (MOUNTAIN, TOP * [1, 0] + [0, 0.01], r"observation\[1\]: equal in all"),
         (PENDULUM, starts(PENDULUM, 150), "as close to a success example"),
         (MAZE, starts(MAZE, 150) + RNG.normal(scale=1e-3, size=(150, 2)), "as close to a success example"),
-        (MAZE, np.concatenate([TOP + 2, [[-3, -3]]]), "as close to a success example"),  # one is enough if all are it
+        # One is enough where all episodes start there. It can be named, so it is, and left out.
+        (
+            MAZE,
+            np.concatenate([TOP + 2, [[-3, -3]]]),
+            r"1 of 41 success examples look like .*: rows 40 .* leaves them out",
+        ),
     ],
 )
 def test_doubtful_examples(id: str, examples: np.ndarray, why: str) -> None:
@@ -170,3 +180,23 @@ def test_checking_leaves_the_environments_own_generator_alone() -> None:
     after = env.action_space.sample()
     env.action_space.seed(0)
     assert np.array_equal(env.action_space.sample(), after)
+
+
+def test_columns_that_are_chosen_count_behind_a_wrapper_of_another_shape() -> None:
+    """Without them the check asks for them; with them it goes on."""
+    wrapped = gymnasium.wrappers.TimeAwareObservation(gymnasium.make("mural/ZigzagMaze-v0", max_episode_steps=100))
+    with pytest.raises(SpaceError, match="classifier_slice"):
+        check_env(wrapped)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EnvWarning)
+        assert check_env(wrapped, classifier_slice="0:2").obs_size == 3
+
+
+def test_a_tasks_own_examples_are_refused_in_other_units() -> None:
+    task = mural.tasks.make("zigzag-maze")
+    space = gs.Box(-10, 10, (2,), np.float32)
+    scaled = gymnasium.wrappers.TransformObservation(task, lambda obs: (obs / 10).astype(np.float32), space)
+    with pytest.raises(ExamplesError, match="TransformObservation changes their numbers"):
+        check_examples(scaled, None)
+    same = gymnasium.wrappers.TransformObservation(task, lambda obs: obs, task.observation_space)
+    assert len(check_examples(same, None).states) == 150

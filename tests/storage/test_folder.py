@@ -3,12 +3,13 @@
 import json
 import resource
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import mural
-from mural.atomic import replacing
+from mural.atomic import UnwritableError, replacing, require_writable
 from mural.storage import disk
 from mural.storage.disk import DamagedFileError, OutOfSpaceError
 from mural.storage.folder import RunFolder, RunFolderError
@@ -172,3 +173,16 @@ def test_json_is_written_wholly_and_read_back(tmp_path):
     assert disk.read_json(tmp_path / "a" / "x.json")["a"] == [0, 1]  # as it was
     with pytest.raises(DamagedFileError, match="missing"):
         disk.read_json(tmp_path / "none.json")
+
+
+def test_places_where_no_file_can_be(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UnwritableError, match="is a folder: name a file in it"), replacing(tmp_path):
+        pass
+    with pytest.raises(UnwritableError, match=r"run\.npz cannot be written \(.*file is a file\)"):
+        require_writable(tmp_path / "file" / "run.npz")
+    with pytest.raises(UnwritableError, match="/proc/x/y cannot be written"), replacing(Path("/proc/x/y")):
+        pass
+    with pytest.raises(FileNotFoundError, match="elsewhere"), replacing(tmp_path / "new"):
+        (tmp_path / "elsewhere").read_text()  # an error that is not about the file to be written
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]

@@ -21,6 +21,39 @@ def test_a_summary_says_what_became_of_a_run(tmp_path):
     assert held["success_of_last_ten"] == pytest.approx(0.9)
 
 
+def test_a_run_that_was_told_to_stop_is_judged_by_what_stopped_it(tmp_path):
+    def ended(name, asked):
+        folder = record(tmp_path / name, [0.0] * 5 + [0.8, 0.9, 0.8, 0.9, 0.85])
+        config = json.loads((folder / "config.json").read_text()) | {"stop_at_success": asked}
+        (folder / "config.json").write_text(json.dumps(config))
+        result = results.summary(folder)
+        return result["stopped"], result["success_of_last_ten"]
+
+    assert ended("a", 0.8) == (True, pytest.approx(0.85))
+    assert ended("b", 1.0) == (False, pytest.approx(0.425))
+
+
+def test_the_time_of_a_run_whose_timing_was_lost_is_not_known(tmp_path):
+    folder = record(tmp_path / "a", [0, 1])
+    rows = (folder / "timing.jsonl").read_text().splitlines(keepends=True)
+    assert results.seconds(folder)
+    (folder / "timing.jsonl").write_text("".join(rows[1:]))
+    assert results.seconds(folder) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "variant"),
+    [
+        ("zigzag-maze-mural-3", ""),
+        ("zigzag-maze-mural-no-meta-3", "no-meta"),
+        ("first-run-with-new-examples", ""),
+        ("a", ""),
+    ],
+)
+def test_a_variant_is_told_from_a_name_that_a_sweep_gave(name, variant):
+    assert results.told_variant({"task": "zigzag-maze", "method": "mural", "seed": 3, "name": name}) == variant
+
+
 def test_a_row_that_is_being_written_is_left_out(tmp_path):
     folder = record(tmp_path / "a", [0, 1])
     with (folder / "metrics.jsonl").open("a") as file:

@@ -1,5 +1,6 @@
 """Calibration, coverage and the alarm, by hand."""
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -127,3 +128,17 @@ def test_held_out_examples_against_fresh_states(world):
     fooled = seen.classifier(terms, RAW, np.full((FRESH, 2), 0.5, np.float32))
     assert fooled["calibration/brier"] == 0.5
     assert seen.classifier((), {}, np.zeros((4, 2))) == {}
+
+
+@pytest.mark.parametrize("high", [[np.finfo(np.float32).max] * 2, [1e6, 1e6], [1.0, -1.0]])
+def test_bounds_that_say_nothing_are_not_the_plane(high):
+    class Anywhere(small.Field):
+        observation_space = gymnasium.spaces.Box(
+            np.float32([-1, -1]), np.maximum(np.float32(high), -1), dtype=np.float32
+        )
+
+    agent = mural.Agent(Anywhere(), method="sac", config=small.SETTINGS, check=False)
+    diagnostics = Diagnostics(agent.run.world)
+    diagnostics.visit(np.random.default_rng(0).uniform(-1, 1, (500, 2)).astype(np.float32))
+    assert diagnostics.coverage()["coverage"] > 0.05
+    assert (diagnostics.low < -1).all()

@@ -33,6 +33,14 @@ def with_endings(
     return np.where(terminated, rewards / np.float32(1 - gamma), rewards).astype(np.float32)
 
 
+def require_reward(reward: Any) -> OutcomeReward:
+    """The same reward, or an `ArgumentError` if it is something else, such as the examples."""
+    if not isinstance(reward, OutcomeReward):
+        raise ArgumentError(f"reward is {'None' if reward is None else f'a {type(reward).__name__}'}; it must be a "
+                            "mural.OutcomeReward, made from your examples: mural.OutcomeReward(examples)")  # fmt: skip
+    return reward
+
+
 def require_width(reward: OutcomeReward, width: int) -> None:
     """Raise a `StatesError` unless states of this width are what the reward has examples of."""
     wanted = reward.examples.shape[1]

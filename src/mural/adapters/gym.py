@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from mural.adapters.endings import checked_endings, require_width, with_endings
+from mural.adapters.endings import checked_endings, require_reward, require_width, with_endings
 from mural.agent.replay import Terminations
 from mural.errors import ArgumentError
 from mural.inputs.selection import Selection
@@ -49,7 +49,7 @@ class OutcomeRewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
         if every < 1:
             raise ArgumentError(f"every is {every}; it must be at least one step")
         self.terminations, self.gamma = checked_endings(terminations, gamma)
-        self.learned_reward, self.every = reward, every
+        self.learned_reward, self.every = require_reward(reward), every
         self.spaces = Spaces.of(env, classifier_keys, classifier_slice, acts=False)
         require_width(reward, len(self.spaces.columns))
         self.report: dict[str, float] = {}

@@ -17,14 +17,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
-from mural.adapters.endings import checked_endings, require_width, with_endings
+from mural.adapters.endings import checked_endings, require_reward, require_width, with_endings
 from mural.agent.replay import Terminations
 from mural.errors import ArgumentError, MuralError
 from mural.inputs.selection import Selection, of_keys, of_slice
 from mural.inputs.supported import entries_of
-from mural.rewards.outcome import OutcomeReward
+from mural.rewards.outcome import NotUpdatedError, OutcomeReward
 
 try:
     from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
@@ -56,7 +57,7 @@ class _Outcome(ReplayBuffer):
         optimize_memory_usage: bool = False,
         handle_timeout_termination: bool = True,
         *,
-        reward: OutcomeReward,
+        reward: OutcomeReward | None = None,
         classifier_keys: str | Sequence[str] | None = None,
         classifier_slice: Selection | None = None,
         terminations: Terminations = "absorb",
@@ -67,6 +68,9 @@ class _Outcome(ReplayBuffer):
             raise ArgumentError(
                 "optimize_memory_usage keeps no next observations, which are what is rewarded: leave it out"
             )
+        if isinstance(observation_space, spaces.Dict) and not isinstance(self, DictReplayBuffer):
+            raise ArgumentError("observations are a Dict: pass replay_buffer_class=OutcomeDictReplayBuffer")
+        self.reward = require_reward(reward)
         if pool < 1:
             raise ArgumentError(f"pool is {pool}; at least one transition is needed")
         self.terminations, self._gamma = checked_endings(terminations, gamma)
@@ -74,7 +78,6 @@ class _Outcome(ReplayBuffer):
             buffer_size, observation_space, action_space, device, n_envs,
             optimize_memory_usage=False, handle_timeout_termination=handle_timeout_termination,
         )  # fmt: skip
-        self.reward = reward
         entries = list(entries_of(observation_space))
         layout = [(entry.name, entry.start, entry.stop) for entry in entries]
         self._keys = [entry.path[0] for entry in entries if entry.path]
@@ -83,12 +86,12 @@ class _Outcome(ReplayBuffer):
             if classifier_keys is not None
             else of_slice(":" if classifier_slice is None else classifier_slice, entries[-1].stop)
         )
-        require_width(reward, len(self._columns))
+        require_width(self.reward, len(self._columns))
         self._pool_rows = max(1, pool // n_envs)
         self._pool = np.zeros(0, np.int64)
         self._labelled_at = np.full(self.buffer_size, UNLABELLED, np.int64)  # updates that the reward had had
         self._current_at = STALE
-        self._rng = np.random.default_rng([reward.seed, 8])  # not NumPy's own: what SB3 draws stays what it was
+        self._rng = np.random.default_rng([self.reward.seed, 8])  # not NumPy's own: what SB3 draws stays what it was
         self._unreported = 0
         self._begins = np.ones(n_envs, bool)  # whether the next transition is the first of an episode
         self._starts: list[NDArray[np.float32]] = []
@@ -151,6 +154,8 @@ class _Outcome(ReplayBuffer):
 
     def _current(self, rows: NDArray[Any]) -> NDArray[Any]:
         """The same rows, those without a current label replaced by others of the pool."""
+        if not self.reward.updates:
+            raise NotUpdatedError("the reward has not learned yet: pass callback=OutcomeCallback() to model.learn()")
         if self._current_at != self.reward.updates:
             self._current_at = self.reward.updates
             held = self.size()

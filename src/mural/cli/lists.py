@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from tyro.conf import Positional
 
-from mural.atomic import replacing
+from mural.atomic import replacing, require_writable
 from mural.cli.folders import Imports, import_modules, plain_warnings
 from mural.cli.tables import show
 from mural.limits import PositiveInt, Seed, Share
@@ -101,8 +101,14 @@ class Examples:
         import numpy as np
 
         from mural.tasks import find, make
-        from mural.tasks.picture import examples_picture
+        from mural.tasks.picture import examples_picture, require_png
 
+        if self.picture is not None:
+            require_png(self.picture)
+        out = self.out
+        if out is not None:
+            out = out if out.suffix == ".npz" else out.with_name(f"{out.name}.npz")
+            require_writable(out)
         name = find(self.task).name
         task = make(name)
         if self.wrong:
@@ -115,8 +121,7 @@ class Examples:
         worst = float(np.max(task.distance(examples)))
         print(f"{name}: {len(examples)} examples{told}, furthest {worst:.3f} of the {task.success_threshold} allowed")
         task.close()
-        if self.out is not None:
-            out = self.out if self.out.suffix == ".npz" else self.out.with_name(f"{self.out.name}.npz")
+        if out is not None:
             with replacing(out) as scratch, scratch.open("wb") as file:
                 np.savez_compressed(file, examples=examples)
             print(out)
@@ -152,8 +157,11 @@ class CheckExamples:
         from mural.inputs.examples import load_examples
         from mural.inputs.spaces import Spaces
         from mural.inputs.world import make_env
+        from mural.tasks.picture import require_png
 
         import_modules(self.imports)
+        if self.picture is not None:
+            require_png(self.picture)
         env = make_env(self.env)
         keys = None if self.classifier_keys is None else list(self.classifier_keys)
         spaces = Spaces.of(env, keys, self.classifier_slice)

@@ -13,6 +13,7 @@ import tyro
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 
+from mural.atomic import UnwritableError, require_writable
 from mural.cli.folders import Imports, NoRunError, find_run, load_agent, quoted, require_trained
 from mural.cli.zoo import evaluated
 from mural.errors import ArgumentError
@@ -45,6 +46,9 @@ class Eval:
 
     def run(self) -> None:
         """Evaluate, print, film, draw."""
+        for target in (self.video, self.picture):
+            if target is not None:
+                require_writable(target)
         if is_zoo(self.run_dir):
             if self.best or self.picture is not None:
                 raise ArgumentError("--best and --picture need the folder of a run: the zoo keeps only its policy")
@@ -123,8 +127,8 @@ class Export:
         require_trained(agent, path)
         try:
             agent.export_policy(out)
-        except OSError as error:
-            raise ArgumentError(f"{out} cannot be written ({error.strerror}); name another file with --out") from error
+        except UnwritableError as error:
+            raise ArgumentError(f"{error}; name another file with --out") from error
         agent.close()
         print(f"{out}  ({out.stat().st_size / 1024:.0f} kB, step {agent.steps}): mural.load_policy({str(out)!r})(obs)")
 

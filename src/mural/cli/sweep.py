@@ -186,7 +186,10 @@ class SweepCollect:
 
 @dataclass
 class SweepCommand:
-    """Run tasks × methods × seeds × variants: `mural sweep SPEC`. What is done is skipped, what is begun goes on."""
+    """Run tasks × methods × seeds × variants: `mural sweep SPEC`. What is done is skipped, what is begun goes on.
+
+    `mural sweep run --help` explains what can be chosen; the word `run` may be left out where a SPEC or a flag follows.
+    """
 
     what: (
         Annotated[SweepRun, tyro.conf.subcommand("run")]
@@ -201,7 +204,9 @@ class SweepCommand:
 
 
 def with_verb(words: Sequence[str]) -> list[str]:
-    """`sweep SPEC …` as `sweep run SPEC …`."""
+    """`sweep SPEC …` as `sweep run SPEC …`, and nothing but `sweep` as a question for help."""
+    if list(words) == ["sweep"]:
+        return ["sweep", "--help"]
     if words[:1] == ["sweep"] and words[1:] and words[1] not in (*VERBS, "-h", "--help"):
         return ["sweep", "run", *words[1:]]
     return list(words)

@@ -61,7 +61,10 @@ class Resume:
         changes = dict(map(setting, self.changes)) | ({} if self.steps is None else {"steps": self.steps})
         agent = load_agent(path, self.imports, changes)
         if agent.steps >= agent.config.steps:
-            print(f"{path} has done all of its {agent.steps} steps; `mural resume {quoted(path)} --steps N` adds more")
+            done = f"has done all of its {agent.steps} steps"
+            if self.steps is not None and agent.steps > self.steps:
+                done = f"is at step {agent.steps} already, past --steps {self.steps}"
+            print(f"{path} {done}; `mural resume {quoted(path)} --steps N` goes on to a later one")
             return
         print(f"{path}: going on from step {agent.steps}", flush=True)
         learn(agent, path)
@@ -94,7 +97,8 @@ def train(argv: Sequence[str]) -> None:
         announce(parsed)
         agent = Agent(parsed.config.task, config=parsed.config, run_dir=parsed.out)
     for finding in agent.run.settled:
-        print(f"  {finding}", flush=True)
+        print(f"  {finding}")
+    print(f"  all settings: {parsed.out / 'config.json'}", flush=True)
     learn(agent, parsed.out)
 
 
@@ -104,8 +108,7 @@ def announce(parsed: Parsed) -> None:
     print(f"{config.task}, {config.method}, {config.preset} preset, seed {config.seed}: {config.steps} steps")
     width = max((len(name) for name, _, _ in parsed.changed), default=0)
     for name, value, origin in parsed.changed:
-        print(f"  {name:<{width}}  {value}  ({origin})")
-    print(f"  all settings: {parsed.out / 'config.json'}", flush=True)
+        print(f"  {name:<{width}}  {value}  ({origin})", flush=True)
 
 
 def learn(agent: Agent, path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,16 +142,20 @@ def name_of(env: Env) -> str:
     return env.spec.id if env.spec is not None else type(env.unwrapped).__name__
 
 
-def check_env(env: Env) -> EnvReport:
+def check_env(
+    env: Env,
+    classifier_keys: str | Sequence[str] | None = None,
+    classifier_slice: Selection | None = None,
+) -> EnvReport:
     """Whether `env` can be trained on: an `EnvError` or `SpaceError` if not, an `EnvWarning` for each doubt.
 
-    Gymnasium's own checker comes first; then what training needs beyond it, on `STEPS` random steps.
+    `STEPS` random steps show what training would stumble over, in its words; then comes Gymnasium's own checker.
     """
     require_env(env)
-    spaces = Spaces.of(env)
-    doubts = list(_gymnasium_doubts(env))
+    spaces = Spaces.of(env, classifier_keys, classifier_slice)
     try:
         walk, ends = _walk(env, spaces, seed=0)
+        doubts = list(_gymnasium_doubts(env))
         again, _ = _walk(env, spaces, seed=0)
     except StepError as error:
         raise EnvError(str(error)) from error
@@ -193,7 +197,8 @@ def _gymnasium_doubts(env: Env) -> Iterator[str]:
         text = str(error)
         if "observation space" in text:
             text += " (the shape, the dtype and the bounds all have to be those of the space: obs.astype(space.dtype))"
-        raise EnvError(f"Gymnasium's checker: {text or type(error).__name__}") from error
+        kind = "" if isinstance(error, AssertionError) and text else f"{type(error).__name__}: "
+        raise EnvError(f"Gymnasium's checker: {kind}{text}") from error
     for warning in caught:
         text = re.sub(r"\x1b\[\d+m|WARN: ", "", str(warning.message))
         if not any(part in text for part in HARMLESS):
@@ -203,8 +208,7 @@ def _gymnasium_doubts(env: Env) -> Iterator[str]:
 def _walk(env: Env, spaces: Spaces, seed: int) -> tuple[Floats, list[tuple[bool, bool]]]:
     """Observations on `STEPS` random steps, and how each episode ended (the last one may not have)."""
     rng = np.random.default_rng(seed)
-    obs = validate_reset(spaces, env.reset(seed=seed))
-    walk, ends = [obs], []
+    walk, ends = [_reset(env, spaces, seed)], []
     for number in range(STEPS):
         try:
             step = _random_step(env, spaces, rng)
@@ -215,8 +219,17 @@ def _walk(env: Env, spaces: Spaces, seed: int) -> tuple[Floats, list[tuple[bool,
         walk.append(step.obs)
         if step.terminated or step.truncated:
             ends.append((step.terminated, step.truncated))
-            walk.append(validate_reset(spaces, env.reset()))
+            walk.append(_reset(env, spaces))
     return np.array(walk), ends
+
+
+def _reset(env: Env, spaces: Spaces, seed: int | None = None) -> Floats:
+    try:
+        return validate_reset(spaces, env.reset(seed=seed))
+    except StepError:
+        raise
+    except Exception as error:
+        raise EnvError(f"reset(seed={seed}) raised {type(error).__name__}: {error}") from error
 
 
 def _scale_doubts(walk: Floats, spaces: Spaces) -> Iterator[str]:

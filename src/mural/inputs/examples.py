@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
@@ -225,9 +226,28 @@ def _from_task(task: Any, n: int, seed: int) -> tuple[Any, str]:
     make = getattr(base, "success_examples", None)
     if make is None:
         raise ExamplesError(f"there are no success examples, and the environment brings none. {HOW_TO_MAKE}")
+    if names := _rescaling(task):
+        raise ExamplesError(
+            f"the environment's own success examples are states as it reports them, and {names} changes their numbers: "
+            "pass examples that are observations of the wrapped environment"
+        )
     id = getattr(getattr(base, "spec", None), "id", type(base).__name__)
     name = next((spec.name for spec in TASKS.values() if spec.id == id), id)
     return make(n, seed), f"task {name}, seed {seed}"
+
+
+def _rescaling(env: Any) -> str:
+    """The wrappers that change the numbers of observations, not their shape; '' if there are none. Resets `env`."""
+    names, inner = [], env
+    while isinstance(inner, gymnasium.Wrapper):
+        names += [type(inner).__name__] * isinstance(inner, gymnasium.ObservationWrapper)
+        inner = inner.env
+    if not names:
+        return ""
+    seen, own = (found.reset(seed=0)[0] for found in (env, inner))
+    if isinstance(seen, Mapping) or np.shape(seen) != np.shape(own) or np.allclose(seen, own):
+        return ""
+    return " and ".join(names)
 
 
 def _stacked(observations: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

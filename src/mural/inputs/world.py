@@ -85,7 +85,8 @@ def unknown(name: str) -> tasks.UnknownTaskError:
     ids = [*ours, *ours.values(), *gymnasium.registry]
     hint = did_you_mean(name, ids, cutoff=0.5)
     return tasks.UnknownTaskError(
-        f"there is no task {name!r}; {hint}`mural tasks` lists ours, and any registered Gymnasium id will do"
+        f"there is no task {name!r}; {hint}`mural tasks` lists ours, and any registered Gymnasium id will do "
+        "(`--import my_module` imports the module that registers yours)"
     )
 
 
@@ -107,7 +108,7 @@ def build(
     total.check(terms)
     first = make_env(config.task) if env is None else env
     if check and (env is not None or not tasks.is_ours(config.task)):
-        checks.check_env(first)
+        checks.check_env(first, config.classifier_keys, config.classifier_slice)
     more = config.loop.environments - 1
     if more and env is not None and env.spec is None:
         raise ConfigError("loop.environments > 1 needs an environment that Gymnasium can make again (env.spec is None)")
@@ -118,14 +119,14 @@ def build(
     brings = hasattr(task, "success_examples")
     found, kept_back = None, np.zeros((0, len(spaces.columns)), np.float32)
     if {"examples", "example_obs"} & set(spec.needs) or source is not None or brings:
-        found = load_examples(source, spaces, task, config.num_examples, config.seed)
+        found = load_examples(source, spaces, first, config.num_examples, config.seed)
         if check and source is not None:
             sound = checks.examine(first, spaces, found)
             found = found if config.keep_ordinary else sound
         if held_out is not None:
             kept_back = held_out.reshape(-1, len(spaces.columns))
         elif source is None:
-            kept_back = load_examples(None, spaces, task, HELD_OUT, config.seed + 1_000_003).states
+            kept_back = load_examples(None, spaces, first, HELD_OUT, config.seed + 1_000_003).states
         else:
             found, kept_back = split(found, config.loop.held_out, config.seed)
     if "example_obs" in spec.needs and (found is None or found.observations is None):

@@ -100,7 +100,7 @@ class RunConfig:
     """Seed of all random numbers."""
     steps: PositiveInt = 100_000
     """Environment steps to train for, including the random ones at the start."""
-    stop_at_success: float | None = None
+    stop_at_success: Share | None = None
     """Stop early when the mean success of the last 5 evaluations is at least this. None: use all steps."""
     examples: str | None = None
     """File of success examples (.npz, .npy, .csv or .parquet). None: the task makes its own."""
@@ -115,7 +115,7 @@ class RunConfig:
     """Columns of the flattened observation that the classifier sees, as 'start:stop' or '0,2'."""
     units: Units = "spread"
     """What the classifier measures distances in: each number of a state by its spread, or raw units."""
-    env_scale: float = 0.0
+    env_scale: Annotated[float, FINITE] = 0.0
     """Factor on the environment's own reward, added to the method's (the double maze hides some). 0: none."""
     reward: Method = field(default_factory=lambda: find_method("mural").config())
     """Settings of the reward, which depend on --method."""

@@ -9,6 +9,7 @@ import platform
 import shlex
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from mural.typed import UnknownSettingError
 HELD_OUT = "held_out.npz"
 EXAMPLES = "examples.npz"
 FOUND = "found.json"
+VERSIONS = "versions.json"
 PACKAGES = ("mural-rl", "jax", "numpy", "gymnasium", "mujoco")
 
 
@@ -103,8 +105,16 @@ class RunFolder:
             with replacing(self.path / HELD_OUT) as scratch, scratch.open("wb") as file:
                 np.savez(file, states=held_out, examples=np.array(count))
         disk.write_json(self.path / FOUND, dict(found or {}))
-        disk.write_json(self.path / "versions.json", versions() | commit())
+        disk.write_json(self.path / VERSIONS, versions() | commit())
         disk.write_json(self.config_path, to_dict(config))  # last: a folder with settings is a run
+
+    def withdraw(self) -> None:
+        """Take back what `create` wrote, and the empty records of a run that never came to the end of an epoch."""
+        records = [self.metrics_path, self.timing_path, *self.path.glob("events.out.tfevents.*")]
+        for path in (self.config_path, *(self.path / name for name in (EXAMPLES, HELD_OUT, FOUND, VERSIONS)), *records):
+            path.unlink(missing_ok=True)
+        with suppress(OSError):  # something else is in it
+            self.path.rmdir()
 
     def config(self) -> RunConfig:
         """The settings of the run here."""
@@ -121,7 +131,7 @@ class RunFolder:
     def _writer(self) -> str:
         """Which mural-rl wrote the run here, as far as its files say."""
         try:
-            before: Mapping[str, Any] = disk.read_json(self.path / "versions.json")
+            before: Mapping[str, Any] = disk.read_json(self.path / VERSIONS)
         except disk.DamagedFileError:
             before = {}
         known = [f"{word}{before[name]}" for name, word in (("mural-rl", ""), ("commit", "commit ")) if name in before]
@@ -155,6 +165,18 @@ class RunFolder:
             )
         return None
 
+    def keeps(self, examples: SuccessExamples | None, held_out: NDArray[np.float32]) -> bool:
+        """Whether these are the examples of the run here, as far as its files tell."""
+        kept, back = self.examples(), self.held_out()
+        if (kept is None) != (examples is None):
+            return False
+        if kept is not None and examples is not None:
+            with np.load(kept, allow_pickle=False) as arrays:
+                ours = examples.states if examples.observations is None else examples.observations
+                if not np.array_equal(arrays["examples"], ours):
+                    return False
+        return back is None or np.array_equal(back, held_out)
+
     def held_out(self) -> NDArray[np.float32] | None:
         """What the classifier sees of the examples that were kept back, [h, d]; None if the file is lost or damaged."""
         found = self._held_out().get("states")
@@ -187,7 +209,7 @@ class RunFolder:
     def changed_packages(self) -> str:
         """Which packages have other versions now than when the run began, in words; '' if none."""
         try:
-            before: Mapping[str, Any] = disk.read_json(self.path / "versions.json")
+            before: Mapping[str, Any] = disk.read_json(self.path / VERSIONS)
         except disk.DamagedFileError as error:
             return f"{error}; it says which versions the run began with"
         changed = [

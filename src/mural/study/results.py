@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -14,8 +15,9 @@ import numpy as np
 
 from mural.atomic import replacing
 from mural.errors import MuralError
-from mural.settings.stopping import succeeded
+from mural.settings.stopping import EVALUATIONS, succeeded
 from mural.storage import disk, metrics
+from mural.tasks import file_name
 
 Result = dict[str, Any]
 
@@ -46,12 +48,15 @@ def summary(folder: Path, variant: str | None = None) -> Result:
     success = [row["eval/success"] for row in evaluated]
     solved = next((row["step"] for row in evaluated if row["eval/success"] >= SOLVED), None)
     steps, clock = rows[-1]["step"] if rows else 0, seconds(folder)
+    asked = config.get("stop_at_success")
+    stopped = succeeded(rows, SOLVED if asked is None else asked)
+    last = 10 if asked is None or not stopped else EVALUATIONS  # what was told to stop is judged by what stopped it
     commits = list(dict.fromkeys(entry["commit"] for entry in tries if entry.get("commit")))
     result = {
         "task": config["task"], "method": config["method"], "seed": config["seed"], "name": folder.name,
         "steps": steps,
-        "stopped": succeeded(rows, SOLVED),
-        "success_of_last_ten": float(np.mean(success[-10:])) if success else None,
+        "stopped": stopped,
+        "success_of_last_ten": float(np.mean(success[-last:])) if success else None,
         "final_distance": rows[-1].get("eval/distance") if rows else None,
         "solved_at": solved,
         "seconds": clock.get(steps),
@@ -102,8 +107,9 @@ def group(results: Iterable[Result]) -> dict[tuple[str, str, str], list[Result]]
 
 def told_variant(result: Result) -> str:
     """What stands between method and seed in the name of a run."""
-    end = len(result["name"]) - len(f"-{result['seed']}")
-    return str(result["name"][len(f"{result['task']}-{result['method']}") : end].lstrip("-"))
+    begin = re.escape(f"{file_name(result['task'])}-{result['method']}")
+    found = re.fullmatch(rf"{begin}(?:-(.+))?-{result['seed']}", str(result["name"]))
+    return (found[1] or "") if found else ""
 
 
 def commit(result: Result) -> str:
@@ -127,6 +133,8 @@ def seconds(folder: Path) -> dict[int, float]:
     """The time that training took up to each step that was measured; empty if nothing was."""
     path = folder / "timing.jsonl"
     rows = metrics.read(path) if path.is_file() else []
+    if rows and not {row["step"] for row in metrics.read(folder / "metrics.jsonl")} <= {row["step"] for row in rows}:
+        return {}  # some of it was lost
     totals = accumulate(row.get("total") or 0.0 for row in rows)
     return {row["step"]: round(total, 2) for row, total in zip(rows, totals, strict=True)}
 

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.image import imsave
 from numpy.typing import NDArray
 
+from mural.atomic import replacing, require_writable
 from mural.errors import ArgumentError
 from mural.tasks.mazes.picture import maze_frame
 from mural.tasks.mazes.shuffled import CELL
@@ -29,6 +30,7 @@ def examples_picture(task_name: str, path: str | Path, n: int = 16, seed: int = 
     """
     if n < 1:
         raise ArgumentError(f"n is {n}; at least one example is needed")
+    require_png(path)
     task = make(task_name, render_mode="rgb_array")
     try:
         if isinstance(task, MazeTask):
@@ -44,6 +46,7 @@ def examples_picture(task_name: str, path: str | Path, n: int = 16, seed: int = 
 
 def scripted_picture(task_name: str, path: str | Path, seed: int = 0) -> Path:
     """Write the frame in which the scripted controller first succeeds (or the last one) as a PNG file."""
+    require_png(path)
     task = make(task_name, render_mode="rgb_array")
     try:
         task.reset(seed=seed)
@@ -59,9 +62,16 @@ def scripted_picture(task_name: str, path: str | Path, seed: int = 0) -> Path:
 
 def _write(path: str | Path, image: Image) -> Path:
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    imsave(path, image)
+    with replacing(path) as scratch:
+        imsave(scratch, image, format="png")
     return path
+
+
+def require_png(path: str | Path) -> None:
+    """Raise a named error unless a PNG file can be written here."""
+    if Path(path).suffix.lower() != ".png":
+        raise ArgumentError(f"{path}: a picture is a .png file")
+    require_writable(Path(path))
 
 
 def tile(frames: list[Image]) -> Image:

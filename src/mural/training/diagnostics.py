@@ -15,6 +15,7 @@ from mural.rewards import Classifier, total
 BINS = 32  # of the visit counts, per axis
 RELIABILITY_BINS = 10
 FRESH = 512  # policy states that calibration is measured on
+HONEST = 1e4  # how many times what is seen first a space may be, to be taken for the room that there is
 SURE = 0.75  # probability from which on a state is taken for success
 WINDOW = 10  # epochs that the alarm looks back
 
@@ -30,9 +31,12 @@ class Diagnostics:
 
     def visit(self, xy: NDArray[np.float32]) -> None:
         """Count places [n, 2]."""
-        if not np.isfinite(self.low).all():  # nothing known before: three times the extent of the first data
-            low, high = xy.min(axis=0), xy.max(axis=0)
-            room = np.maximum(high - low, 1e-3)
+        low, high = xy.min(axis=0), xy.max(axis=0)
+        room = np.maximum(high - low, 1e-3)
+        far = (
+            not self.visits.any() and self.world.problem.plane is None and (self.high - self.low > HONEST * room).any()
+        )
+        if far or not np.isfinite(self.low).all():  # nothing known before: three times the extent of the first data
             self.low, self.high = low - room, high + room
         cell = cells(xy, self.low, self.high, BINS)
         np.add.at(self.visits, (cell[:, 0], cell[:, 1]), 1)
@@ -115,6 +119,6 @@ def bounds(world: World) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     low, high = (side[columns].astype(np.float32) for side in (world.spaces.obs_low, world.spaces.obs_high))
     env = world.envs[0].unwrapped
     place_is_state = hasattr(env, "xy") is False or len(world.spaces.columns) == 2
-    if len(columns) == 2 and place_is_state and np.isfinite(low).all() and np.isfinite(high).all():
+    if len(columns) == 2 and place_is_state and np.isfinite([low, high]).all() and (low < high).all():
         return low, high
     return np.full(2, np.nan, np.float32), np.full(2, np.nan, np.float32)

@@ -66,7 +66,7 @@ def episode(
     """The transitions [n, …] of one episode with the most likely actions; `render` sees the environment before each."""
     collector = Collector((env,), spaces, failures)
     collector.restart([seed])
-    noise = None if correlation is None else Noise(np.random.default_rng(seed), 1, spaces.action_size, correlation)
+    noise = None if correlation is None else Noise(np.random.default_rng([seed, 1]), 1, spaces.action_size, correlation)
 
     def act(obs: Floats, before: Floats) -> Floats:
         if render is not None:

@@ -45,7 +45,10 @@ def train(run: Run, callbacks: Sequence[Any], display: Display | None = None) ->
 
 @contextmanager
 def interruptible(say: Say) -> Iterator[Callable[[], bool]]:
-    """Within it, the first Ctrl-C only asks for an end after the current epoch; the second one ends at once."""
+    """Within it, the first Ctrl-C only asks for an end after the current epoch; the second one ends at once.
+
+    SIGTERM, which batch systems, containers and `timeout` send, is the same.
+    """
     asked = threading.Event()
 
     def on_signal(number: int, frame: Any) -> None:
@@ -57,8 +60,9 @@ def interruptible(say: Say) -> Iterator[Callable[[], bool]]:
     if threading.current_thread() is not threading.main_thread():
         yield asked.is_set
         return
-    before = signal.signal(signal.SIGINT, on_signal)
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield asked.is_set
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

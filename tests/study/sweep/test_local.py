@@ -3,10 +3,12 @@
 import json
 import os
 import signal
+import threading
 
 import pytest
 
 from mural.storage import checkpoint
+from mural.storage.folder import alone
 from mural.study import results
 from mural.study.sweep import local, state
 from mural.study.sweep.board import Board
@@ -82,3 +84,21 @@ def test_killed_interrupted_and_failing_runs(tmp_path, capsys):
     resumed = [entry["resumed"] for entry in results.attempts(run.folder)]
     assert resumed == [False, True, True]
     assert results.load(run.result)[0]["machine"] == results.machine()
+
+
+def test_a_run_that_another_sweep_trains_is_waited_for_and_collected(tmp_path, monkeypatch):
+    (run,) = plan(tmp_path)
+    assert sweep([run], 1, Board(1)).done == [run.name]
+    run.result.unlink()
+    lock = alone(run.folder)
+    started = []
+
+    def free():
+        started.extend(["too early"] * run.result.exists())
+        os.close(lock)
+
+    monkeypatch.setattr(local, "start", lambda *_: started.append("again"))
+    threading.Timer(0.5, free).start()
+    assert sweep([run], 1, Board(1)).done == [run.name]
+    assert run.result.is_file()
+    assert started == []

@@ -120,3 +120,12 @@ def test_the_studies_of_the_repository_can_be_planned(path):
     assert all(run.seed >= 100 if path.stem == "tuning" else run.seed in range(10, 15) for run in runs)
     for run in {(run.method, run.variant): run for run in runs}.values():
         assert parse_flags(run.words).config == run.config
+
+
+def test_tasks_that_the_imports_of_a_file_register_may_have_budgets():
+    """They are looked at when the runs are planned, not when the file is read."""
+    found = spec.parse(
+        {"sweep": {"tasks": ["mine/Thing-v0"], "methods": ["sac"], "seeds": [1], "steps": {"mine/Thing-v0": 5000}}}
+    )
+    with pytest.raises(spec.SpecError, match=r"sweep\.steps: there is no task 'mine/Thing-v0'"):
+        spec.plan(found)

@@ -36,7 +36,8 @@ def over_time(ask: Ask, task: str) -> Drawn:
     if len(missing) == len(METHODS) or (missing and not ask.partial):
         raise MissingRunsError(
             f"{ask.runs / 'mazes'} has no run of {task} with {' or '.join(missing)} that kept maps: run "
-            "`mural sweep studies/mazes.toml` here, or point --runs to the run folders"
+            f"`mural sweep studies/mazes.toml --only '{task}-*' --results runs/results` here (runs with results "
+            "in results/ count as done), or point --runs to the run folders"
         )
     folders = {method: folder for method, folder in found.items() if folder is not None}
     figure = sheet(COLUMN, 1.8 * len(folders) + 0.3)

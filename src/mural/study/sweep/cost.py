@@ -74,7 +74,10 @@ class Prices:
         try:
             simulation = steps_per_step(task) / self.steps[task] - steps_per_step(LIKE) / self.steps[LIKE]
         except KeyError as error:
-            raise CostError(f"the speed of {error} is not in benchmarks/tasks.jsonl: `mural bench tasks`") from None
+            raise CostError(
+                f"the speed of {error} is not in benchmarks/tasks.jsonl: go to the folder of the repository, or "
+                "measure it with `mural bench tasks`"
+            ) from None
         return Cost(epoch + simulation + (self.agent(preset) if preset in AGENTS else 0.0), "parts")
 
     def speed(self, task: str, method: str, preset: str = "fast") -> Speed | None:
@@ -92,7 +95,10 @@ class Prices:
         """Seconds per step of a method on the maze."""
         found = self.bench.of(LIKE, method, "fast")
         if found is None:
-            raise CostError(f"epochs of {method} are not in benchmarks/train.jsonl: `mural bench train methods`")
+            raise CostError(
+                f"epochs of {method} are not in benchmarks/train.jsonl: go to the folder of the repository, or measure "
+                "them with `mural bench train methods`"
+            )
         return 1 / found.steps_per_second
 
     def agent(self, preset: str) -> float:

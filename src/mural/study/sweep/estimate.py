@@ -5,16 +5,20 @@ from __future__ import annotations
 import heapq
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from mural.settings.config import to_dict
+from mural.settings.presets import resolve
 from mural.study import results
 from mural.study.sweep.spec import Run
+from mural.typed import leaves
 
 BENCH = Path("benchmarks/train.jsonl")
 EPOCH = 1000  # steps of the epochs that were measured
+SIZES = ("sac.hidden", "sac.batch_size", "reward.classifier.hidden", "reward.classifier.outer_points", "loop.precision")
 Key = tuple[str, str, str]
 """Task, method and preset."""
 
@@ -61,15 +65,25 @@ def timed(folders: Iterable[Path]) -> Iterable[tuple[Key, float]]:
             config = json.loads((folder / "config.json").read_text())
         except (OSError, ValueError):
             continue
-        if clock and clock[max(clock)] > 0:
+        if clock and clock[max(clock)] > 0 and whole_size(config):
             yield (config["task"], config["method"], config["preset"]), max(clock) / clock[max(clock)]
+
+
+def whole_size(config: Mapping[str, Any]) -> bool:
+    """Whether a run has what makes its preset slow: variants of `paper` and `release` may be smaller."""
+    preset = config.get("preset", "fast")
+    if preset == "fast":
+        return True
+    own = dict(leaves(to_dict(resolve(config["task"], config["method"], preset))))
+    found = dict(leaves(config))
+    return all(found.get(name, own.get(name)) == own.get(name) for name in SIZES)
 
 
 def filed(paths: Iterable[Path]) -> Iterable[tuple[Key, float]]:
     """Speeds that result files tell."""
     for path in paths:
         for result in results.load(path):
-            if result["steps_per_second"]:
+            if result["steps_per_second"] and whole_size(result["config"]):
                 key = (result["task"], result["method"], result["config"].get("preset", "fast"))
                 yield key, result["steps_per_second"]
 

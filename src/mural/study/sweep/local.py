@@ -58,8 +58,12 @@ def sweep(runs: Sequence[Run], jobs: int | None, board: Board) -> Outcome:
     with termination_as_interrupt(), board:
         try:
             while waiting or running:
-                while waiting and free:
-                    run, mine = waiting.popleft(), free.pop(0)
+                while free and (run := next((run for run in waiting if not state.busy(run.folder)), None)):
+                    waiting.remove(run)
+                    if state.finished(run.folder):  # another sweep that shares this run has ended it
+                        ended(run, 0, 0, outcome, board)
+                        continue
+                    mine = free.pop(0)
                     tries[run.name] += 1
                     state.failure_path(run).unlink(missing_ok=True)
                     running.append(Running(run, start(job(run), mine, signal.SIGINT), mine))

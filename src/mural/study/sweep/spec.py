@@ -138,8 +138,6 @@ def parse(values: Mapping[str, Any], where: str = "sweep", name: str = "sweep") 
                 f"{where}: a block names the variant {used!r}, which is not there; {hint}add [variants.{used}]"
             )
     budgets = {"*": steps} if isinstance(steps, int) else as_table(steps, f"{where}: sweep.steps")
-    for task in budgets:
-        known_task(task, where)
     places = {"out": sweep.out or f"runs/{sweep.name}", "results": sweep.results or f"results/{sweep.name}"}
     return Sweep(**vars(sweep) | places, steps=budgets, settings=flat(settings), variants=variants, blocks=blocks)
 
@@ -149,6 +147,8 @@ def plan(sweep: Sweep, only: str = "*", part: str = "1/1") -> list[Run]:
 
     `only` chooses by name (a glob); `part` is I/N: the I-th of N shares, for N machines.
     """
+    for task in sweep.steps:  # not while the file is read, as its imports may register them
+        known_task(task, f"{sweep.name}: sweep.steps")
     runs: dict[str, Run] = {}
     for block in sweep.blocks or (Block(variants=(PLAIN, *sweep.variants)),):
         for run in combinations(sweep, block):

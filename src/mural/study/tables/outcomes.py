@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mural.study import statistics
+from mural.study.results import SOLVED
 from mural.study.runs import COMPARISON, Result, Runs, Where, gather, minutes_to_solved, steps_to_solved, success
 
 OURS = "mural"
@@ -27,7 +28,7 @@ def by_task(runs: Runs) -> Iterator[dict[str, Any]]:
             "runs": len(of),
             "thousand steps run": between(run["steps"] / 1000 for run in of),
             "success (IQM)": statistics.iqm({group.task: scores}).text(),
-            "solved": f"{sum(score >= 0.9 for score in scores)} of {len(scores)}",
+            "solved": solved(scores),
             **times({group.task: of}),
             "P(mural is better)": better(runs, group.method, group.variant, (group.task,)),
         }
@@ -49,10 +50,15 @@ def over_tasks(runs: Runs) -> Iterator[dict[str, Any]]:
             "method": label,
             "runs": sum(map(len, scores.values())),
             "success (IQM)": statistics.iqm(scores).text(),
-            "solved": f"{sum(s >= 0.9 for of in scores.values() for s in of)} of {sum(map(len, scores.values()))}",
+            "solved": solved([score for of in scores.values() for score in of]),
             **times(of),
             "P(mural is better)": better(runs, method, variant, tuple(scores)),
         }
+
+
+def solved(scores: Sequence[float]) -> str:
+    """How many runs end at 0.9 or above, whatever the rounding of a mean of ten."""
+    return f"{sum(score >= SOLVED - 1e-9 for score in scores)} of {len(scores)}"
 
 
 def times(runs: Mapping[str, Sequence[Result]]) -> dict[str, str]:
