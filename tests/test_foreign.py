@@ -14,7 +14,10 @@ from tests.training import small
 FILE = Path(__file__).parents[1] / "examples" / "foreign.py"
 CASES = runpy.run_path(str(FILE))["CASES"]
 ROBOTS = "gymnasium_robotics"
-NEEDS = {"adroit-door": ROBOTS, "point-maze": ROBOTS, "point-maze-anywhere": ROBOTS, "cart-pole": "shimmy"}
+NEEDS = {
+    "adroit-door": ROBOTS, "point-maze": ROBOTS, "point-maze-anywhere": ROBOTS, "cart-pole": "shimmy",
+    "ball-in-cup": "shimmy", "lunar-lander": "Box2D",
+}  # fmt: skip
 
 
 def rows(examples):

@@ -23,7 +23,7 @@ from mural.tasks import UnknownTaskError
         ["--out", "zigzag-maze", "--sac.no-layer-norm", "spiral-maze"],
         ["--out", "zigzag-maze", "--keep-best", "spiral-maze"],
         ["--sac.entropy_per_action", "-3", "spiral-maze", "--out", "zigzag-maze"],
-        ["--stop_at_success", "-1", "spiral-maze", "--out", "zigzag-maze"],
+        ["--env_scale", "-1", "spiral-maze", "--out", "zigzag-maze"],
         ["--import", "json", "--out", "zigzag-maze", "spiral-maze"],
         ["--classifier-keys", "a", "b", "spiral-maze", "--out", "zigzag-maze"],
     ],

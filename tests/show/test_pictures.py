@@ -28,6 +28,7 @@ from mural.show.snapshots import MOMENTS, between
 from mural.show.video import VideoError, record
 from mural.tasks import Plane, make
 from mural.tasks.plane import columns
+from mural.training.run import Run
 
 TINY = {
     "loop.epoch_steps": 100, "loop.random_steps": 100, "loop.replay_size": 1000, "sac.hidden": [8],
@@ -239,7 +240,7 @@ def test_a_full_disk_leaves_the_old_picture(zigzag, tmp_path, monkeypatch):
 
 def test_a_film_has_all_frames(zigzag, tmp_path, monkeypatch):
     heard = []
-    monkeypatch.setattr(zigzag.run, "epoch_steps", 12)  # episodes are cut after so many steps
+    monkeypatch.setattr(Run, "longest", 12)  # episodes are cut after so many steps
     with Image.open(record(zigzag.run, tmp_path / "new" / "v.gif", 2, heard.append)) as film:
         assert 13 <= film.n_frames <= 26  # PIL joins frames that are equal
         assert film.info["duration"] >= 100

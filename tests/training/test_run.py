@@ -348,22 +348,3 @@ def test_the_agent_learns_the_less_the_fewer_episodes_fail(monkeypatch, found, s
     assert abs(sum(made) - 2 * calls * share) <= (16 if 0 < share < 1 else 0)  # 3 standard deviations and a half
     moved = not np.array_equal(before, agent.run.agent.policy[0].w)
     assert moved == ("sac/critic_loss" in row) == (share > 0)
-
-
-def test_a_run_in_bfloat16_is_close_and_says_the_same_of_a_state_whoever_asks(tmp_path):
-    """Wide networks, so that there is something to round; with it, a run goes on in the same bytes."""
-    wide = small.MURAL | {"sac.hidden": [64, 64], "sac.batch_size": 64, "reward.classifier.hidden": [64, 64]}
-
-    def agent(precision, folder=None):
-        config = wide | {"loop.precision": precision}
-        return mural.Agent(small.Field(), small.examples(), config=config, run_dir=folder)
-
-    exact, rounded = agent("float32").learn(180, progress=False), agent("bfloat16").learn(180, progress=False)
-    states = np.random.default_rng(0).uniform(-1, 1, (50, 2)).astype(np.float32)
-    assert not np.array_equal(rounded.reward(states), exact.reward(states))
-    np.testing.assert_allclose(rounded.reward(states), exact.reward(states), atol=0.1)
-    alone = np.concatenate([rounded.reward(state) for state in states[:5]])
-    np.testing.assert_allclose(alone, rounded.reward(states)[:5], rtol=1e-5)
-    agent("bfloat16", tmp_path / "run").learn(120, progress=False)
-    again = mural.Agent.load(tmp_path / "run", env=small.Field()).learn(60, progress=False)
-    assert arrays(again) == arrays(rounded)

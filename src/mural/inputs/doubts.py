@@ -74,7 +74,7 @@ def doubts_about(spaces: Spaces, states: States, walks: Walks) -> Doubts:
         )
     near, ordinary = _look_like_starts(states, started, visited), ordinary_rows(states, visited)
     others = np.delete(states, ordinary, axis=0)
-    few = near >= AT_START and len(others) and _look_like_starts(others, started, visited) < AT_START
+    few = near >= AT_START and len(others) and _look_like_starts(others, started, visited) < AT_START / 2
     if near >= AT_START and not few:
         texts.append(
             f"{near:.0%} of {len(started)} states in which episodes started are as close to a success example as "

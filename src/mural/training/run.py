@@ -38,7 +38,7 @@ from mural.training.collect import (
     random_actions,
     seeds,
     starts,
-)
+)  # fmt: skip
 from mural.training.diagnostics import Diagnostics
 from mural.training.evaluate import evaluate
 from mural.training.failures import ADVICE, BrokenOffError, DivergenceError, Row, require_finite
@@ -210,15 +210,9 @@ class Run:
             base = row["reward/mean"] / (1 - self.sac.discount)
             self.agent = self.agent._replace(base=jnp.asarray(base, jnp.float32))
         ids = compiled.plan(
-            self.replay,
-            pool,
-            calls=self.calls,
-            updates=self.updates_per_call,
-            batch=self.sac.batch_size,
-            new_rows=self.call_rows,
-            rich=loop.rich,
-            key=key_draw,
-        )
+            self.replay, pool, calls=self.calls, updates=self.updates_per_call, batch=self.sac.batch_size,
+            new_rows=self.call_rows, rich=loop.rich, key=key_draw,
+        )  # fmt: skip
         noise, pace = self._noise(rng), self._pace()
         infos = []
         keys = jax.random.split(key_updates, self.calls)
