@@ -152,7 +152,8 @@ def test_one_agent_is_not_saved_over_another(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("stop_at_success", 90.0), ("stop_at_success", -1.0), ("env_scale", np.inf)]
+    ("name", "value"),
+    [("stop_at_success", 90.0), ("stop_at_success", -1.0), ("env_scale", np.inf), ("sac.entropy_per_action", 5.0)],
 )
 def test_numbers_that_could_never_work(name, value):
     with pytest.raises(ConfigError, match=name):

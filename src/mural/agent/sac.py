@@ -26,6 +26,7 @@ from mural.errors import ArgumentError
 from mural.limits import (
     ABOVE_ZERO_TO_ONE,
     BELOW_ONE,
+    ENTROPY,
     NotNegativeFloat,
     NotNegativeInt,
     PositiveFloat,
@@ -51,9 +52,9 @@ class SAC:
     """Discount γ: what a reward is worth one step later. None: 1 − 1/steps of an episode, at least 0.99."""
     tau: Annotated[float, ABOVE_ZERO_TO_ONE] = 0.005
     """How far the target critics move towards the critics with each update."""
-    entropy_per_action: float = -1.0
+    entropy_per_action: Annotated[float, ENTROPY] = -1.0
     """H̄ per number of an action: the entropy (in nats, of actions in [−1, 1]) that the temperature aims at."""
-    entropy_when_found: float | None = None
+    entropy_when_found: Annotated[float, ENTROPY] | None = None
     """H̄ per number of an action once all episodes end in what the classifier takes for success; in between, in
     proportion. None: the same as before."""
     initial_temperature: PositiveFloat = 1.0
