@@ -11,7 +11,7 @@ from mural.study import pages
 from mural.study.claims import Evidence, judge
 from mural.study.figures import learning
 from mural.study.figures.picture import Ask, tidy
-from mural.study.pages import front, results, strip
+from mural.study.pages import films, front, results, strip
 from mural.study.runs import COMPARISON, Where, available
 from mural.study.zoo import everything
 from tests.study.made_up import seeds, write
@@ -145,6 +145,19 @@ def test_a_strip_of_mazes(tmp_path):
         assert len(image.convert("RGB").getcolors(1 << 20)) > 10
 
 
+def test_a_film_of_a_maze(tmp_path):
+    (animal,) = [animal for animal in everything(ROOT / zoo.PLACE) if animal.name == "zigzag-maze"]
+    made = films.make(animal, tmp_path / "f.gif")
+    assert films.shown(made) == strip.fingerprint(animal)
+    assert films.shown(tmp_path / "none.gif") == ""
+    with strip_image(made) as film:
+        assert film.height == films.HIGH
+        assert strip.FRAMES < film.n_frames <= films.FRAMES
+        first = film.convert("RGB").tobytes()
+        film.seek(film.n_frames - 1)
+        assert film.convert("RGB").tobytes() != first
+
+
 def strip_image(path):
     from PIL import Image
 
@@ -166,6 +179,10 @@ def test_the_committed_pictures_are_up_to_date():
     animals = everything(ROOT / zoo.PLACE)
     assert strip.shown(ROOT / strip.PICTURE) == strip.fingerprints(animals), HOW
     assert (ROOT / strip.PICTURE).stat().st_size <= strip.LARGEST
+    for animal in animals:
+        film = ROOT / films.film_of(animal.name)
+        assert films.shown(film) == strip.fingerprint(animal), HOW
+        assert film.stat().st_size <= films.LARGEST
     drawn = learning.comparisons(Ask(Where(ROOT / "results"), partial=True))
     kept = json.loads((ROOT / "docs" / "figures" / f"{results.CURVES}.json").read_text())
     assert kept["data"] == json.loads(json.dumps(tidy(drawn.data))), HOW

@@ -21,7 +21,7 @@ class Results:
     root: Path = Path()
     """The checkout."""
     pictures: bool = True
-    """Draw the curves anew, and the strip of the zoo's policies if that has changed."""
+    """Draw the curves anew, and the strip and the films of the zoo's policies that have changed."""
 
     def run(self) -> None:
         """Draw, then write."""
@@ -41,8 +41,9 @@ class Results:
         from mural.show.video import VideoError
         from mural.study.figures import make
         from mural.study.figures.picture import Ask
+        from mural.study.pages import films
         from mural.study.pages.results import CURVES
-        from mural.study.pages.strip import PICTURE, draw, fingerprints, shown
+        from mural.study.pages.strip import PICTURE, draw, fingerprint, fingerprints, shown
         from mural.study.runs import MissingRunsError, Where
         from mural.study.zoo import everything
 
@@ -54,9 +55,15 @@ class Results:
                 console.print("no runs of the comparison yet: no curves")
             animals = everything(self.root / zoo.PLACE)
             picture = self.root / PICTURE
-            if animals and shown(picture) != fingerprints(animals):
-                try:
+            try:
+                if animals and shown(picture) != fingerprints(animals):
                     draw(animals, picture, lambda name: status.update(f"an episode of {name} …"))
                     print(PICTURE)
-                except (VideoError, ImportError) as error:  # robots need MuJoCo, and something to draw with
-                    console.print(f"the strip of policies stays as it was: {error}")
+                for animal in animals:
+                    film = films.film_of(animal.name)
+                    if films.shown(self.root / film) != fingerprint(animal):
+                        status.update(f"a film of {animal.name} …")
+                        films.make(animal, self.root / film)
+                        print(film)
+            except (VideoError, ImportError) as error:  # robots need MuJoCo, and something to draw with
+                console.print(f"the strip and the films of policies stay as they were: {error}")

@@ -95,6 +95,13 @@ class Collector:
         """How the episodes since `restart` ended; those that were only cut short count if there are no others."""
         return [one for one in self.ended if not one.cut] or self.ended
 
+    def report(self) -> dict[str, float]:
+        """What these ended with, in the mean; what the environment does not report is left out."""
+        names = {"success": "train/success", "distance": "train/distance", "length": "train/length"}
+        found = self.episodes
+        row = {new: float(np.mean([getattr(one, old) for one in found])) for old, new in names.items() if found}
+        return {name: value for name, value in row.items() if not np.isnan(value)}
+
     def _reset(self, i: int, seed: int | None = None) -> None:
         try:
             self.obs[i] = validate_reset(self.spaces, self.envs[i].reset(seed=seed))

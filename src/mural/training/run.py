@@ -139,7 +139,7 @@ class Run:
                         self.agent = self.agent._replace(view=first_view(self.world, self.recent))
                     row |= self._learn_reward(key_learn)
                     row |= self._epoch(rng, key_plan, key_updates, progress)
-                row |= self._episodes() | self._found()
+                row |= self.collector.report() | self._found()
                 self.epoch += 1
                 row |= {"replay/size": self._size(), **self.diagnostics.coverage()}
                 if self.learned and (self.epoch % self.config.watch.eval_every == 0 or self.step >= self.config.steps):
@@ -249,13 +249,6 @@ class Run:
             sums.append(part)
         sums = jax.device_get(sums)
         return {name: float(sum(float(s[name]) for s in sums) / size) for name in sums[0]}
-
-    def _episodes(self) -> Row:
-        """What the training episodes of this epoch ended with."""
-        episodes = self.collector.episodes
-        names = {"success": "train/success", "distance": "train/distance", "length": "train/length"}
-        row = {new: float(np.mean([getattr(e, old) for e in episodes])) for old, new in names.items() if episodes}
-        return {name: value for name, value in row.items() if not math.isnan(value)}
 
     def _found(self) -> Row:
         """Tell the agent how many episodes end in what the classifier takes for success: a mean that forgets."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from mural import zoo
 from mural.rewards import find_method
 from mural.study import statistics
+from mural.study.pages.films import film_of
 from mural.study.pages.strip import PICTURE, shown
 from mural.study.runs import (
     COMPARISON,
@@ -44,9 +45,11 @@ def picture(root: Path) -> list[str]:
     numbers = sorted({cards[name]["config"]["num_examples"] for name in names if name in cards})
     examples = " or ".join(map(str, numbers))
     listed = ", ".join(f"{name} ({cards[name]['steps'] // 1000}k steps)" if name in cards else name for name in names)
+    films = ", ".join(f"[{name}]({film_of(name)})" for name in names if (root / film_of(name)).is_file())
     return [
         f"![Episodes of the learned policies: {', '.join(names)}]({PICTURE})",
         f"*Learned from {examples} examples of success and no reward, an episode per row: {listed}. "
+        f"{f'Films: {films}. ' if films else ''}"
         f"They come with the repository: `mural eval {zoo.PREFIX}{names[-1]} --video v.mp4` plays one.*",
     ]
 

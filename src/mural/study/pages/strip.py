@@ -14,7 +14,7 @@ import numpy as np
 from mural.agent.policy import load_policy
 from mural.atomic import replacing
 from mural.errors import MuralError
-from mural.study.report.strips import frames
+from mural.study.report.strips import KEPT, frames
 from mural.study.zoo import Animal
 
 PICTURE = Path("docs", "pictures", "policies.png")
@@ -43,7 +43,12 @@ def shown(picture: Path) -> list[tuple[str, str]]:
 
 def fingerprints(animals: Sequence[Animal]) -> list[tuple[str, str]]:
     """What `shown` says of a picture of these."""
-    return [(animal.name, hashlib.sha256(animal.policy.read_bytes()).hexdigest()[:16]) for animal in animals]
+    return [(animal.name, fingerprint(animal)) for animal in animals]
+
+
+def fingerprint(animal: Animal) -> str:
+    """Changes with the policy."""
+    return hashlib.sha256(animal.policy.read_bytes()).hexdigest()[:16]
 
 
 def draw(animals: Sequence[Animal], path: Path, progress: Callable[[str], None] = lambda name: None) -> Path:
@@ -54,7 +59,7 @@ def draw(animals: Sequence[Animal], path: Path, progress: Callable[[str], None] 
     rows = []
     for animal in animals:
         progress(animal.name)
-        rows.append((animal, episode(animal)))
+        rows.append((animal, early(episode(animal), FRAMES)))
     sheet = arranged(rows)
     about = PngInfo()
     about.add_text(KEY, json.dumps(fingerprints(animals)))
@@ -67,8 +72,8 @@ def draw(animals: Sequence[Animal], path: Path, progress: Callable[[str], None] 
     raise TooLargeError(f"{path} has {path.stat().st_size:,} bytes, more than {LARGEST:,}: show fewer policies")
 
 
-def episode(animal: Animal) -> list[tuple[int, Any]]:
-    """(step, picture) of the first episode of the evaluation that succeeds."""
+def episode(animal: Animal, most: int = KEPT) -> list[tuple[int, Any]]:
+    """(step, picture) of the first episode of the evaluation that succeeds, `most` of them or somewhat fewer."""
     from mural.show.video import filmable
     from mural.training.player import playing
 
@@ -76,11 +81,11 @@ def episode(animal: Animal) -> list[tuple[int, Any]]:
         policy = load_policy(animal.policy)
         best: list[tuple[int, Any]] = []
         for seed in player.starts(3):
-            found, success = frames(env, policy, seed)
+            found, success = frames(env, policy, seed, most)
             best = best if best and not success else found
             if success:
                 break
-    return early(best, FRAMES)
+    return best
 
 
 def early(found: Sequence[tuple[int, Any]], most: int) -> list[tuple[int, Any]]:
@@ -119,9 +124,9 @@ def arranged(rows: Sequence[tuple[Animal, Sequence[tuple[int, Any]]]]) -> Any:
     return sheet
 
 
-def fitted(picture: Any) -> Any:
+def fitted(picture: Any, high: int = HIGH) -> Any:
     """A frame at the height of a row."""
     from PIL import Image
 
     image = Image.fromarray(np.asarray(picture, np.uint8))
-    return image.resize((round(image.width * HIGH / image.height), HIGH), Image.Resampling.LANCZOS)
+    return image.resize((round(image.width * high / image.height), high), Image.Resampling.LANCZOS)

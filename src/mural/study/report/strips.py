@@ -89,7 +89,7 @@ def played(env: Any, policy: LoadedPolicy, seed: int) -> Strip:
     return Strip([(step, small(picture)) for step, picture in thinned(kept, FRAMES)], success)
 
 
-def frames(env: Any, policy: LoadedPolicy, seed: int) -> tuple[list[tuple[int, Any]], bool | None]:
+def frames(env: Any, policy: LoadedPolicy, seed: int, most: int = KEPT) -> tuple[list[tuple[int, Any]], bool | None]:
     """(step, picture) during an episode, drawn more seldom the longer it gets; and whether it ends in success."""
     obs, _ = env.reset(seed=seed)
     policy.reset()
@@ -102,7 +102,7 @@ def frames(env: Any, policy: LoadedPolicy, seed: int) -> tuple[list[tuple[int, A
         ends = bool(terminated or truncated or step == LONGEST)
         if ends or step % every == 0:
             kept.append((step, frame(env)))
-        if len(kept) > KEPT:
+        if len(kept) > most:
             kept, every = kept[::2] + (kept[-1:] if len(kept) % 2 == 0 else []), every * 2
         if ends:
             break
