@@ -133,8 +133,12 @@ def test_what_a_run_is_cannot_change_when_it_goes_on(tmp_path):
     for name, value in (("loop.epoch_steps", 120), ("loop.steps_per_call", 10), ("seed", 4)):
         with pytest.raises(ConfigError, match=f"{name} cannot change when a run goes on"):
             mural.Agent.load(tmp_path / "run", env=small.Field(), config={name: value})
-    with pytest.raises(ConfigError, match="give it the time limit that it had"):
-        mural.Agent.load(tmp_path / "run", env=Longer())
+    with pytest.warns(UserWarning, match="give it the time limit that it had"):
+        used = mural.Agent.load(tmp_path / "run", env=Longer())
+    used.predict(OBS)
+    for go_on in (lambda: used.learn(60, progress=False), lambda: used.save(tmp_path / "other")):
+        with pytest.raises(ConfigError, match="give it the time limit that it had"):
+            go_on()
 
 
 def test_one_agent_is_not_saved_over_another(tmp_path):

@@ -135,10 +135,13 @@ class Agent:
     def learn(self, steps: float, progress: bool = True, callback: Any = None, display: Display | None = None) -> Self:
         """Train for this many more environment steps (rounded up to whole epochs).
 
+        Ctrl-C or SIGTERM ends it after the current epoch, with a checkpoint; the same again ends it at once.
+
         `callback` hears of it: a function ``(run, row)``, called after every epoch, which stops the training by
         returning False; or a list of functions and objects with any of ``on_start(run)``, ``on_epoch(run, row)`` and
         ``on_end(run)``; see `docs/callbacks.md`.
         """
+        self._require_going_on()
         target = self.run.step + whole(steps, "steps", 1)
         heard = as_list(callback)
         if self.folder is None and self.config.watch.keep_best:
@@ -185,7 +188,7 @@ class Agent:
         return spaces.to_env(unit), rows if policy.motion else None
 
     def reward(self, states: ArrayLike | Mapping[str, Any]) -> NDArray[np.float32]:
-        """The learned reward [n] of what the classifier sees [n, d], whole observations [n, o], or one of a Dict."""
+        """The learned reward [n] of what the classifier sees [n, d], whole observations [n, o], or one as a dict."""
         if not self.run.learned:
             raise NotLearnedError("there is no learned reward yet: call learn() first, for more than the random steps")
         if not self.run.learns_reward:
@@ -203,6 +206,7 @@ class Agent:
 
     def save(self, path: str | Path) -> None:
         """Everything, so that training can go on from it: settings, examples, a checkpoint."""
+        self._require_going_on()
         folder = RunFolder(path)
         if not folder.exists():
             folder.create(self.config, self.run.world.examples, self.run.world.held_out, self.run.found)
@@ -214,6 +218,10 @@ class Agent:
             raise RunFolderError(f"{path} holds a run that is at step {later} already; choose another folder")
         folder.set_config(self.config)
         folder.save(self.run.step, self.run.epoch, self.run.groups(), self.config.watch.keep)
+
+    def _require_going_on(self) -> None:
+        if self.stays:
+            raise ConfigError(self.stays)
 
     @classmethod
     def load(
@@ -250,18 +258,21 @@ class Agent:
         if found is not None:
             agent.run.restore(int(found.meta["epoch"]), found.groups)
             if agent.run.step != found.step:
-                raise ConfigError(
+                agent.stays = (
                     f"epochs of this run had {found.step // agent.run.epoch} steps, and with this environment they "
-                    f"would have {agent.run.epoch_steps}: give it the time limit that it had"
+                    f"would have {agent.run.epoch_steps}: to go on, give it the time limit that it had"
                 )
         lost = f"{folder.path / HELD_OUT} is missing or damaged: the calibration is no longer measured"
-        agent.notices = (*(() if found is None else found.skipped), *([lost] if held_out is None else []))
+        skipped = () if found is None else found.skipped
+        agent.notices = (*skipped, *([lost] if held_out is None else []), *([agent.stays] if agent.stays else []))
         for notice in agent.notices:
             warnings.warn(notice, stacklevel=2)
         return agent
 
     notices: tuple[str, ...] = ()
     """What was amiss when this agent was loaded: damaged checkpoints that were passed over, lost files."""
+    stays: str = ""
+    """Why this agent can be used but cannot go on with its run; '' if it can."""
     history: Sequence[Row] = ()
     """The rows of the last call of `learn`."""
 

@@ -41,12 +41,17 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def require_writable(path: Path) -> None:
     """Raise an `UnwritableError` for what certainly cannot become a file, before work goes into its content."""
-    if path.is_dir():
-        raise UnwritableError(f"{path} is a folder: name a file in it")
-    home = next(part for part in (*path.parents, Path.cwd()) if part.exists())
-    if not home.is_dir():
+    try:
+        if path.is_dir():
+            raise UnwritableError(f"{path} is a folder: name a file in it")
+        home = next((part for part in path.parents if part.exists()), None)
+    except OSError as error:
+        if isinstance(error, UnwritableError):
+            raise
+        raise UnwritableError(f"{path} cannot be written ({error.strerror})") from error
+    if home is not None and not home.is_dir():
         raise UnwritableError(f"{path} cannot be written ({home} is a file)")
-    if not os.access(home, os.W_OK):
+    if home is not None and not os.access(home, os.W_OK):
         raise UnwritableError(f"{path} cannot be written (you may not write in {home})")
 
 

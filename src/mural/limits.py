@@ -42,7 +42,7 @@ BELOW_ONE = Limit("be at least 0 and below 1", lambda x: 0 <= x < 1)
 ABOVE_ZERO_TO_ONE = Limit("be above 0 and at most 1", lambda x: 0 < x <= 1)
 FINITE = Limit("be finite", math.isfinite)
 ENTROPY = Limit(
-    "be below log 2 = 0.69, that of an action which is anything alike", lambda x: -math.inf < x < math.log(2)
+    "be finite and below log 2 = 0.69, the entropy of a uniform action", lambda x: -math.inf < x < math.log(2)
 )
 NUMBER = Limit("be a number", lambda x: not math.isnan(x))
 

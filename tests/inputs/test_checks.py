@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces as gs
 
+import mural
 import mural.tasks
 from mural.inputs.checks import EnvError, EnvWarning, ExamplesWarning, check_env, check_examples
 from mural.inputs.examples import ExamplesError
@@ -192,11 +193,14 @@ def test_columns_that_are_chosen_count_behind_a_wrapper_of_another_shape() -> No
         assert check_env(wrapped, classifier_slice="0:2").obs_size == 3
 
 
-def test_a_tasks_own_examples_are_refused_in_other_units() -> None:
-    task = mural.tasks.make("zigzag-maze")
+@pytest.mark.parametrize("name", ["zigzag-maze", "double-maze"])  # the second one starts at the origin
+def test_a_tasks_own_examples_are_refused_in_other_units(name: str) -> None:
+    task = mural.tasks.make(name)
     space = gs.Box(-10, 10, (2,), np.float32)
     scaled = gymnasium.wrappers.TransformObservation(task, lambda obs: (obs / 10).astype(np.float32), space)
     with pytest.raises(ExamplesError, match="TransformObservation changes their numbers"):
         check_examples(scaled, None)
+    agent = mural.Agent(scaled, method="sac", check=False)  # which needs no examples
+    assert agent.run.world.examples is None
     same = gymnasium.wrappers.TransformObservation(task, lambda obs: obs, task.observation_space)
     assert len(check_examples(same, None).states) == 150

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from mural.inputs.spaces import Floats, Spaces
 from mural.inputs.tables import Named, TableError, by_name, named_table
 from mural.tasks import TASKS
 
+WRAPPED = 5  # examples that are shown to the wrappers of an environment that brings them
 TOLERANCE = 1e-5  # how far outside the observation space an example may be, relative to the bound
 HOW_TO_MAKE = (
     "Collect about 150 observations of the task done (drive the environment there by hand or by a script, or set its "
@@ -100,6 +102,11 @@ def load_examples(source: Any, spaces: Spaces, task: Any = None, n: int = 150, s
     """
     if source is None:
         source, provenance = _from_task(task, n, seed)
+        if names := rescaling(task, source, spaces):
+            raise ExamplesError(
+                f"the environment's own success examples are states as it reports them, and {names} changes their "
+                "numbers: pass examples that are observations of the wrapped environment"
+            )
     elif isinstance(source, SuccessExamples):
         source, provenance = source.states if source.observations is None else source.observations, source.provenance
     elif isinstance(source, str | os.PathLike):
@@ -226,28 +233,33 @@ def _from_task(task: Any, n: int, seed: int) -> tuple[Any, str]:
     make = getattr(base, "success_examples", None)
     if make is None:
         raise ExamplesError(f"there are no success examples, and the environment brings none. {HOW_TO_MAKE}")
-    if names := _rescaling(task):
-        raise ExamplesError(
-            f"the environment's own success examples are states as it reports them, and {names} changes their numbers: "
-            "pass examples that are observations of the wrapped environment"
-        )
     id = getattr(getattr(base, "spec", None), "id", type(base).__name__)
     name = next((spec.name for spec in TASKS.values() if spec.id == id), id)
     return make(n, seed), f"task {name}, seed {seed}"
 
 
-def _rescaling(env: Any) -> str:
-    """The wrappers that change the numbers of observations, not their shape; '' if there are none. Resets `env`."""
-    names, inner = [], env
+def rescaling(env: Any, states: Any, spaces: Spaces) -> str:
+    """The wrappers that change these whole observations of the environment within, but not their shape; or ''.
+
+    Only what the classifier sees of them counts.
+    """
+    wrappers: list[gymnasium.ObservationWrapper[Any, Any, Any]] = []
+    inner = env
     while isinstance(inner, gymnasium.Wrapper):
-        names += [type(inner).__name__] * isinstance(inner, gymnasium.ObservationWrapper)
+        if isinstance(inner, gymnasium.ObservationWrapper):
+            wrappers.append(inner)
         inner = inner.env
-    if not names:
+    own = np.asarray(states)[:WRAPPED]
+    if not wrappers or own.shape[1:] != inner.observation_space.shape:
         return ""
-    seen, own = (found.reset(seed=0)[0] for found in (env, inner))
-    if isinstance(seen, Mapping) or np.shape(seen) != np.shape(own) or np.allclose(seen, own):
+    try:
+        seen = [functools.reduce(lambda obs, wrapper: wrapper.observation(obs), wrappers[::-1], row) for row in own]
+    except Exception:  # one that counts steps, for example, has to be reset first: its shape is another
         return ""
-    return " and ".join(names)
+    if any(isinstance(obs, Mapping) or np.shape(obs) != own.shape[1:] for obs in seen):
+        return ""
+    before, after = (np.reshape(rows, (len(own), -1))[:, spaces.columns] for rows in (own, seen))
+    return "" if np.allclose(before, after) else " and ".join(type(wrapper).__name__ for wrapper in wrappers)
 
 
 def _stacked(observations: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

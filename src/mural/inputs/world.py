@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mural import tasks
 from mural.errors import MuralError, did_you_mean
 from mural.inputs import checks
-from mural.inputs.examples import SuccessExamples, load_examples
+from mural.inputs.examples import WRAPPED, SuccessExamples, load_examples, rescaling
 from mural.inputs.spaces import Env, Spaces, horizon_of
 from mural.rewards import MethodSpec, Problem, total
 from mural.settings.config import ConfigError, RunConfig
@@ -114,11 +114,14 @@ def build(
         raise ConfigError("loop.environments > 1 needs an environment that Gymnasium can make again (env.spec is None)")
     spaces = Spaces.of(first, config.classifier_keys, config.classifier_slice)
     copies = [make_env(config.task) if env is None else gymnasium.make(env.spec) for _ in range(more)]  # type: ignore[arg-type]
-    task = first.unwrapped
+    task: Any = first.unwrapped
     source = examples if examples is not None else config.examples
     brings = hasattr(task, "success_examples")
     found, kept_back = None, np.zeros((0, len(spaces.columns)), np.float32)
-    if {"examples", "example_obs"} & set(spec.needs) or source is not None or brings:
+    needed = {"examples", "example_obs"} & set(spec.needs)
+    if brings and not needed and source is None:  # for pictures and goals; not in units that are no longer the task's
+        brings = not rescaling(first, task.success_examples(WRAPPED, config.seed), spaces)
+    if needed or source is not None or brings:
         found = load_examples(source, spaces, first, config.num_examples, config.seed)
         if check and source is not None:
             sound = checks.examine(first, spaces, found)

@@ -1,10 +1,11 @@
 """Matrix products in bfloat16 on a CPU, where that is asked for.
 
-Processors with AVX-512 BF16 or AMX multiply numbers of three digits (bfloat16) at several times the speed of single
-precision. XLA's CPU backend never does so by itself. Inside `precision("bfloat16")` these functions round the factors
-of a product and add up in single precision, but only where both matrices are wide, as the errors of many terms average
-out: a few numbers that go into a network, and logits that come out of it, are multiplied in single precision. On other
-devices XLA multiplies as it is set, and nothing here changes that.
+Processors with AVX-512 BF16 or AMX multiply numbers of 8 binary digits (bfloat16) at several times the speed of single
+precision. XLA's CPU backend never does so by itself. Inside `precision("bfloat16")`, or where JAX's own setting
+`jax_default_matmul_precision` says so, these functions round the factors of a product and add up in single precision,
+but only where both matrices are wide, as the errors of many terms average out: a few numbers that go into a network,
+and logits that come out of it, are multiplied in single precision. On other devices XLA multiplies as it is set, and
+nothing here changes that.
 """
 
 from __future__ import annotations

@@ -58,10 +58,10 @@ class Loop:
     reward. bootstrap: as at a time limit, the critic estimates what would have followed. auto: absorb if the reward is
     learned, stop if it is the environment's own."""
     precision: Precision = "float32"
-    """How exactly a CPU multiplies layers of 48 and wider. bfloat16 rounds the factors to three digits and adds up in
-    single precision: several times as fast for networks of 512 and wider where the processor has instructions for it
-    (AVX-512 BF16 or AMX, see /proc/cpuinfo), slower elsewhere. A GPU multiplies as JAX is set. An exported reward or
-    policy is computed in single precision."""
+    """How exactly a CPU multiplies layers of 48 and wider. bfloat16 rounds the factors to 8 binary digits and adds up
+    in single precision: several times as fast for networks of 512 and wider where the processor has instructions for
+    it (AVX-512 BF16 or AMX, see /proc/cpuinfo), slower elsewhere. A GPU multiplies as JAX is set. An exported reward
+    or policy is computed in single precision."""
     held_out: Annotated[float, BELOW_ONE] = 0.1
     """Share of your examples that is not learned from: it measures how well the classifier is calibrated."""
 

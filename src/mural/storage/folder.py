@@ -49,6 +49,7 @@ class RunFolder:
             self.path = Path(path)
         except TypeError:
             raise ArgumentError(f"the folder of a run is {path!r}; it must be a path, such as 'runs/mine'") from None
+        self._created: list[Path] = []  # by `create`, where nothing of the name was there
 
     @property
     def config_path(self) -> Path:
@@ -98,6 +99,8 @@ class RunFolder:
         """
         self.require_free()
         self.path.mkdir(parents=True, exist_ok=True)
+        ours = (self.config_path.name, EXAMPLES, HELD_OUT, FOUND, VERSIONS)
+        self._created = [self.path / name for name in ours if not (self.path / name).exists()]
         if examples is not None:
             examples.save(self.path / EXAMPLES)
         if held_out is not None:
@@ -111,7 +114,7 @@ class RunFolder:
     def withdraw(self) -> None:
         """Take back what `create` wrote, and the empty records of a run that never came to the end of an epoch."""
         records = [self.metrics_path, self.timing_path, *self.path.glob("events.out.tfevents.*")]
-        for path in (self.config_path, *(self.path / name for name in (EXAMPLES, HELD_OUT, FOUND, VERSIONS)), *records):
+        for path in (*self._created, *records):
             path.unlink(missing_ok=True)
         with suppress(OSError):  # something else is in it
             self.path.rmdir()
@@ -171,10 +174,16 @@ class RunFolder:
         if (kept is None) != (examples is None):
             return False
         if kept is not None and examples is not None:
-            with np.load(kept, allow_pickle=False) as arrays:
-                ours = examples.states if examples.observations is None else examples.observations
-                if not np.array_equal(arrays["examples"], ours):
-                    return False
+            ours = examples.states if examples.observations is None else examples.observations
+            try:
+                with np.load(kept, allow_pickle=False) as arrays:
+                    theirs = arrays["examples"]
+            except Exception as error:  # damage surfaces as a dozen kinds of error in zipfile, zlib and NumPy
+                raise RunFolderError(
+                    f"{kept} is damaged: bring it back from a backup, or choose another folder"
+                ) from error
+            if not np.array_equal(theirs, ours):
+                return False
         return back is None or np.array_equal(back, held_out)
 
     def held_out(self) -> NDArray[np.float32] | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from mural.atomic import replacing
 from mural.errors import MuralError
-from mural.settings.stopping import EVALUATIONS, succeeded
+from mural.settings.stopping import succeeded
 from mural.storage import disk, metrics
 from mural.tasks import file_name
 
@@ -50,13 +50,12 @@ def summary(folder: Path, variant: str | None = None) -> Result:
     steps, clock = rows[-1]["step"] if rows else 0, seconds(folder)
     asked = config.get("stop_at_success")
     stopped = succeeded(rows, SOLVED if asked is None else asked)
-    last = 10 if asked is None or not stopped else EVALUATIONS  # what was told to stop is judged by what stopped it
     commits = list(dict.fromkeys(entry["commit"] for entry in tries if entry.get("commit")))
     result = {
         "task": config["task"], "method": config["method"], "seed": config["seed"], "name": folder.name,
         "steps": steps,
         "stopped": stopped,
-        "success_of_last_ten": float(np.mean(success[-last:])) if success else None,
+        "success_of_last_ten": float(np.mean(success[-10:])) if success else None,
         "final_distance": rows[-1].get("eval/distance") if rows else None,
         "solved_at": solved,
         "seconds": clock.get(steps),
@@ -131,9 +130,13 @@ def curve(rows: Sequence[Result], name: str) -> list[list[float]]:
 
 def seconds(folder: Path) -> dict[int, float]:
     """The time that training took up to each step that was measured; empty if nothing was."""
-    path = folder / "timing.jsonl"
+    path, told = folder / "timing.jsonl", folder / "metrics.jsonl"
+    try:
+        done = {row["step"] for row in metrics.read(told)} if told.is_file() else set()  # first: a run may be writing
+    except MuralError:
+        return {}
     rows = metrics.read(path) if path.is_file() else []
-    if rows and not {row["step"] for row in metrics.read(folder / "metrics.jsonl")} <= {row["step"] for row in rows}:
+    if not done <= {row["step"] for row in rows}:
         return {}  # some of it was lost
     totals = accumulate(row.get("total") or 0.0 for row in rows)
     return {row["step"]: round(total, 2) for row, total in zip(rows, totals, strict=True)}

@@ -38,7 +38,7 @@ from mural.training.collect import (
     random_actions,
     seeds,
     starts,
-)  # fmt: skip
+)
 from mural.training.diagnostics import Diagnostics
 from mural.training.evaluate import evaluate
 from mural.training.failures import ADVICE, BrokenOffError, DivergenceError, Row, require_finite

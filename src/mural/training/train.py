@@ -47,22 +47,25 @@ def train(run: Run, callbacks: Sequence[Any], display: Display | None = None) ->
 def interruptible(say: Say) -> Iterator[Callable[[], bool]]:
     """Within it, the first Ctrl-C only asks for an end after the current epoch; the second one ends at once.
 
-    SIGTERM, which batch systems, containers and `timeout` send, is the same.
+    SIGTERM, which batch systems and containers send, is the same. One of each is no second one: whoever started this
+    process may have been told to stop as well, and pass it on.
     """
-    asked = threading.Event()
+    asked: set[int] = set()
 
     def on_signal(number: int, frame: Any) -> None:
-        if asked.is_set():
+        if number in asked:
             raise KeyboardInterrupt
-        asked.set()
-        say("stopping after this epoch, with a checkpoint; Ctrl-C again stops at once")
+        asked.add(number)
+        if len(asked) == 1:
+            say("stopping after this epoch, with a checkpoint; Ctrl-C again stops at once")
 
     if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set
+        yield lambda: bool(asked)
         return
     before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield asked.is_set
+        yield lambda: bool(asked)
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            if handler is not None:  # None: it was not installed by Python, which cannot bring it back
+                signal.signal(number, handler)

@@ -46,8 +46,8 @@ def of_task(ask: Ask, label: str, needed: Sequence[Group]) -> Drawn:
     if absent and not ask.partial:
         raise MissingRunsError(
             f"{label} draws visits from run folders and {', '.join(map(str, absent))} is not there: run `mural sweep "
-            f"studies/{needed[0].study}.toml --results runs/results` here (runs whose results are in results/ count as "
-            "done), or point --runs to them; --partial draws the coverage alone"
+            f"studies/{needed[0].study}.toml --only NAME --results runs/results` here for each (runs with results in "
+            "results/ count as done), or point --runs to them; --partial draws the coverage alone"
         )
     shown = {group: places(path) for group, path in folders.items() if path not in absent}
     figure = sheet(PAGE, 1.35 * max(len(shown), 1) + 0.9)

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from mural.errors import MuralError
 from mural.settings.config import to_dict
 from mural.settings.presets import resolve
 from mural.study import results
@@ -74,7 +75,10 @@ def whole_size(config: Mapping[str, Any]) -> bool:
     preset = config.get("preset", "fast")
     if preset == "fast":
         return True
-    own = dict(leaves(to_dict(resolve(config["task"], config["method"], preset))))
+    try:
+        own = dict(leaves(to_dict(resolve(config["task"], config["method"], preset))))
+    except MuralError:  # a task or method of somebody's own
+        return False
     found = dict(leaves(config))
     return all(found.get(name, own.get(name)) == own.get(name) for name in SIZES)
 

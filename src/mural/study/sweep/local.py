@@ -55,6 +55,7 @@ def sweep(runs: Sequence[Run], jobs: int | None, board: Board) -> Outcome:
     free = places(cores, min(jobs or len(cores), max(len(runs), 1)))
     waiting, tries, outcome = deque(runs), Counter[str](), Outcome()
     running: list[Running] = []
+    told = False
     with termination_as_interrupt(), board:
         try:
             while waiting or running:
@@ -68,6 +69,9 @@ def sweep(runs: Sequence[Run], jobs: int | None, board: Board) -> Outcome:
                     state.failure_path(run).unlink(missing_ok=True)
                     running.append(Running(run, start(job(run), mine, signal.SIGINT), mine))
                     board.started(run, f"core {mine[0]}" if len(mine) == 1 else "any core", tries[run.name])
+                if free and waiting and not told:
+                    board.say(f"{len(waiting)} runs are trained by another sweep: waiting for it")
+                    told = True
                 time.sleep(PAUSE)
                 board.refresh(len(waiting))
                 for one in [one for one in running if one.process.poll() is not None]:
