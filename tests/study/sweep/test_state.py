@@ -55,6 +55,10 @@ def test_other_settings_are_reported_and_not_skipped(runs):
     look = state.look(mural)
     assert look.state == "differs"
     assert "units raw (spec: spread)" in look.note
+    kept = to_dict(mural.config) | {"keep_ordinary": True}
+    assert list(state.differences(mural.config, kept)) == []  # a task's own examples are all kept
+    found = list(state.differences(mural.config, kept | {"examples": "mine.npz"}))
+    assert [text.split()[0] for text in found] == ["examples", "keep_ordinary"]
     begun(vice, [0] * 4, unheard_of=1)
     assert "unheard_of" in state.look(vice).note
 

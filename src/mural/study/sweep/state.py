@@ -77,7 +77,10 @@ def _look_at_result(run: Run) -> Look:
 def differences(wanted: RunConfig, found: Mapping[str, Any]) -> Iterator[str]:
     """Which settings of a run are not those wanted, in words. A setting that is newer than the run has its default."""
     theirs, ours = (dict(leaves(to_dict(config))) for config in (from_dict(found), wanted))
-    for name in sorted(ours.keys() | theirs.keys()):
+    names = ours.keys() | theirs.keys()
+    if ours["examples"] is None and theirs["examples"] is None:
+        names -= {"keep_ordinary"}  # of the examples that a task makes itself none is left out
+    for name in sorted(names):
         if not same(name, ours.get(name), theirs.get(name), wanted.task):
             yield f"{name} {theirs.get(name)} (spec: {ours.get(name)})"
 
