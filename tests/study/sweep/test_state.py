@@ -149,6 +149,8 @@ def test_what_a_run_now_settles_itself_was_fixed_before():
     assert spec.same("sac.n_step", 1, None, "zigzag-maze")
     assert not spec.same("sac.n_step", 1, None, "ant-maze")  # which would settle on 4
     assert spec.same("sac.n_step", None, None, "ant-maze")
+    assert spec.same("sac.n_step", 1, None, "shuffled-maze")
+    assert not spec.same("sac.waves", 0, None, "shuffled-maze")  # whose states come back
     assert spec.same("sac.motion", False, None)
     assert not spec.same("sac.gamma", None, 0.95)
     assert not spec.same("sac.motion", None, True)

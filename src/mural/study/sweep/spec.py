@@ -22,7 +22,7 @@ PRESETS = typing.get_args(presets.Preset)
 PLAIN = ""  # the name of no variant
 # And so they are on tasks of 100 steps that come to rest and are no grid.
 BEFORE = {"sac.gamma": 0.99, "sac.n_step": 1, "sac.motion": False, "sac.waves": 0}
-OTHERWISE = ("ant-maze", "shuffled-maze")  # tasks that settle on something else than that
+OTHERWISE = {"ant-maze": tuple(BEFORE), "shuffled-maze": ("sac.waves",)}  # where a task settles on something else
 
 
 class SpecError(MuralError, ValueError):
@@ -232,7 +232,9 @@ def same(name: str, one: Any, other: Any, task: str = "") -> bool:
 
     Not on tasks of long episodes or with hidden velocities, where a run would settle it otherwise.
     """
-    return bool(one == other) or (name in BEFORE and task not in OTHERWISE and {one, other} == {None, BEFORE[name]})
+    if one == other:
+        return True
+    return name in BEFORE and name not in OTHERWISE.get(task, ()) and {one, other} == {None, BEFORE[name]}
 
 
 def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
