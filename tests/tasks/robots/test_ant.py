@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import dijkstra
 from mural.tasks import DisplayError, MissingExtraError
 from mural.tasks.robots.ant import AntMaze
 from mural.tasks.robots.ant_gait import HEADING, OPTIONS, Steering, gait, heading
-from mural.tasks.robots.mujoco_base import PhysicsError
+from mural.tasks.robots.mujoco_base import PhysicsError, require_mujoco
 
 pytestmark = pytest.mark.skipif(find_spec("mujoco") is None, reason="needs the robot extra")
 
@@ -210,3 +210,19 @@ def test_a_back_end_that_cannot_draw_is_named(ant, monkeypatch):
 
 def test_the_robots_file_is_not_copied():
     assert not list(Path(sys.modules["mural"].__path__[0]).rglob("*.xml"))
+
+
+def test_a_drawing_library_that_is_not_there_is_named(monkeypatch):
+    """OpenGL's own module then fails on an attribute while MuJoCo is imported."""
+
+    class NoLibrary:
+        @staticmethod
+        def find_spec(name, *_):
+            if name == "mujoco":
+                raise AttributeError("'NoneType' object has no attribute 'glGetError'")
+
+    monkeypatch.delitem(sys.modules, "mujoco", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [NoLibrary, *sys.meta_path])
+    monkeypatch.setenv("MUJOCO_GL", "osmesa")
+    with pytest.raises(MissingExtraError, match="MUJOCO_GL=osmesa here .* leave MUJOCO_GL unset"):
+        require_mujoco("AntMaze")

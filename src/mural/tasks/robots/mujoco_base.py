@@ -45,6 +45,11 @@ def require_mujoco(task: str) -> ModuleType:
         import mujoco
     except ImportError as error:
         raise MissingExtraError.robots(task, "mujoco") from error
+    except AttributeError as error:  # what OpenGL's own module raises where the library that it asks for is not there
+        way = os.environ.get("MUJOCO_GL", "")
+        raise MissingExtraError(
+            f"MuJoCo cannot draw with MUJOCO_GL={way} here ({error}): install that library, or leave MUJOCO_GL unset"
+        ) from error
     module: ModuleType = mujoco
     return module
 
