@@ -224,5 +224,5 @@ def test_a_drawing_library_that_is_not_there_is_named(monkeypatch):
     monkeypatch.delitem(sys.modules, "mujoco", raising=False)
     monkeypatch.setattr(sys, "meta_path", [NoLibrary, *sys.meta_path])
     monkeypatch.setenv("MUJOCO_GL", "osmesa")
-    with pytest.raises(MissingExtraError, match="MUJOCO_GL=osmesa here .* leave MUJOCO_GL unset"):
+    with pytest.raises(MissingExtraError, match=r"MUJOCO_GL=osmesa here .* leave MUJOCO_GL unset"):
         require_mujoco("AntMaze")
